@@ -1,0 +1,270 @@
+"""The thinking side as the gateway sees it: sessions, turns, and what comes out of them.
+
+The gateway never looks into reasoning; the agent never knows a platform's protocol.
+
+A turn's life (one transaction each, by the gateway):
+    `begin` + the inbox rows taken             -> the turn exists, its start is counted
+    `run`   (stores every step by itself)      -> outcome
+    `close` + outbox rows + inbox rows closed  -> answered once
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from hermes.events import Admission, ChatKind
+from hermes.messages import JSONObject, Message, Usage
+from hermes.store import Job
+
+__all__ = [
+    "Agent",
+    "AgentHost",
+    "Notice",
+    "SessionInfo",
+    "SessionSpec",
+    "TextDelta",
+    "TextReset",
+    "ToolEnded",
+    "ToolStarted",
+    "TurnEnded",
+    "TurnInput",
+    "TurnIO",
+    "TurnOutcome",
+    "TurnRequest",
+    "TurnState",
+    "TurnUpdate",
+    "UnfinishedTurn",
+]
+
+TurnState = Literal["answered", "silent", "failed", "stopped", "dead"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """Which conversation: `key` is the router's session key; the rest describes where it takes place."""
+
+    key: str
+    agent_id: str
+    platform: str
+    instance: str
+    kind: ChatKind
+    chat: str
+    thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """One event's part of a turn. `untrusted` text is fenced for the model; `history` starts a new session."""
+
+    text: str
+    sender_id: str
+    sender_name: str = ""
+    at: float = 0.0
+    untrusted: bool = False
+    quoted: str | None = None
+    history: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """A turn to run. `resumed`: it was begun by an earlier process; its inputs are then read from its stored steps."""
+
+    turn_id: str
+    session: SessionSpec
+    inputs: tuple[TurnInput, ...]
+    admission: Admission
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A new piece of the answer being written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextReset:
+    """Everything written since the last tool call is void (the stream broke and is tried again)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool call begins; `summary` is one line for people, without secrets."""
+
+    call_id: str
+    name: str
+    summary: str
+    emoji: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool call has ended."""
+
+    call_id: str
+    name: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A key of the table of system sentences with its fields, to be shown to the user ("history_cut", ...)."""
+
+    key: str
+    fields: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn is over and committed. `text` is the whole answer or the sentence that says why there is none."""
+
+    state: TurnState
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+TurnUpdate = TextDelta | TextReset | ToolStarted | ToolEnded | Notice | TurnEnded
+
+
+class TurnIO(Protocol):
+    """What the gateway lends to a running turn."""
+
+    stop: asyncio.Event
+    """Set when the user wants the turn to stop: a model call ends at once, a tool batch is waited for."""
+
+    def emit(self, update: TurnUpdate) -> None:
+        """Show something; never blocks, never raises."""
+        ...
+
+    def step_stored(self) -> None:
+        """A step was committed (the start count is back at zero)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """How a turn ended, not yet committed.
+
+    text: the answer in Markdown ("" when silent). error: a key of the table of system sentences when state is "failed"
+    ("model_down", "model_timeout", "model_auth", "overflow", "history_unreadable", ...), with `error_fields`.
+    notices: system sentences to show beside the answer.
+    """
+
+    state: TurnState
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+    error: str | None = None
+    error_fields: JSONObject = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    model_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedTurn:
+    """A turn that an earlier process left open. `starts`: starts since its last stored step. Times in epoch seconds."""
+
+    turn_id: str
+    session_key: str
+    starts: int
+    begun_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One stored session, for lists. Times in epoch seconds."""
+
+    session_id: str
+    key: str
+    agent_id: str
+    title: str
+    started_at: float
+    last_at: float
+    messages: int
+    closed: bool
+
+
+class Agent(Protocol):
+    """One live session: its history in memory, its state on disk. Runs one turn at a time; the caller sees to that."""
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session's current run; `reset` starts another."""
+        ...
+
+    def begin(self, request: TurnRequest) -> Job:
+        """A job that creates the turn (start count 1) and stores its inputs as the first step; for `resumed`, counts one more start."""
+        ...
+
+    async def run(self, request: TurnRequest, io: TurnIO) -> TurnOutcome:
+        """Think until there is an answer. Failures of model and tools are outcomes, not exceptions.
+
+        Raises `StoreUnavailable` when a step cannot be stored, and `CancelledError`: the turn then stays open on disk.
+        """
+        ...
+
+    def close(self, request: TurnRequest, outcome: TurnOutcome, shown: str) -> Job:
+        """A job that writes the message rows and usage and closes the turn. `shown`: what the user was told (may be a system sentence)."""
+        ...
+
+    def settled(self, request: TurnRequest, outcome: TurnOutcome, shown: str) -> None:
+        """The closing transaction is durable: the history in memory takes the turn in."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of memory; nothing is lost, the next `open` rebuilds it."""
+        ...
+
+
+class AgentHost(Protocol):
+    """Makes agents and answers what the gateway's commands ask about sessions."""
+
+    async def open(self, spec: SessionSpec) -> Agent:
+        """The agent for a session, its history read from the store. Raises `StoreCorrupt`/`StoreUnavailable`: never an agent with an
+        empty history in place of one that cannot be read."""
+        ...
+
+    async def unfinished(self) -> Sequence[UnfinishedTurn]:
+        """Turns that are open on disk, oldest first. Asked once, at start."""
+        ...
+
+    def dead(self, turn_id: str, shown: str) -> Job:
+        """A job that closes an unfinished turn as dead: its inputs and `shown` become message rows."""
+        ...
+
+    def reset(self, session_key: str) -> Job:
+        """A job that closes the session's current run; the next message starts a fresh one. The caller drops the live agent."""
+        ...
+
+    def retitle(self, session_key: str, title: str) -> Job:
+        """A job that names the session's current run."""
+        ...
+
+    def resume(self, session_key: str, session_id: str) -> Job:
+        """A job that makes an earlier run of the same key the current one. Raises `LookupError` in the job when it is not one of this key's."""
+        ...
+
+    def undo(self, session_key: str) -> Job:
+        """A job that takes the last finished turn out of the conversation (kept on disk, marked). Returns the text of its input, or `None`."""
+        ...
+
+    async def sessions(self, session_key: str | None = None, limit: int = 20) -> Sequence[SessionInfo]:
+        """Stored sessions, newest first; of one key, or all."""
+        ...
+
+    async def usage(self, session_key: str | None) -> JSONObject:
+        """{"turns": n, "calls": n, "prompt": n, "completion": n} of the session's current run (`None`: of all)."""
+        ...
+
+    def model_name(self, session_key: str | None = None) -> str:
+        """`provider/model` that the next turn of the session will use."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close model clients."""
+        ...
+
+

@@ -1,0 +1,177 @@
+"""What comes in from the platforms, in one form.
+
+An adapter's `parse` (pure, one update alone) turns every update into exactly one `Parsed`: an `Event`, an `Ignored` or an
+`Unparsable`. All are frozen; an `Event` is stored as JSON (`event_to_json`, `event_from_json`) and comes back equal.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from hermes.messages import Message
+
+__all__ = [
+    "Admission",
+    "Attachment",
+    "ChatKind",
+    "Event",
+    "Ignored",
+    "Parsed",
+    "Sender",
+    "Target",
+    "Unparsable",
+    "Verdict",
+    "VerdictKind",
+    "Watermark",
+    "event_from_json",
+    "event_to_json",
+]
+
+ChatKind = Literal["direct", "group", "channel", "hook", "api", "terminal"]
+Admission = Literal["local", "key", "signed", "listed", "paired", "anyone"]
+"""By what right an event was let in: the machine's own user, an API key, a webhook signature, an allowlist entry, a pairing, or `*`."""
+
+VerdictKind = Literal["accepted", "duplicate", "refused", "ignored", "unparsable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a reply goes: platform instance, chat, and thread where the platform has such."""
+
+    instance: str
+    chat: str
+    thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote. `id` is the platform's stable id, never a display name."""
+
+    id: str
+    name: str = ""
+    username: str | None = None
+    is_bot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message; `ref` is the platform's handle to fetch it by."""
+
+    kind: Literal["image", "audio", "voice", "video", "document", "sticker", "other"]
+    ref: str
+    name: str = ""
+    mime: str = ""
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One message for the agent.
+
+    dedupe_key: from the message's own identity and revision; the same message delivered again gives the same key.
+    account: the id of our own account on that platform (bot id), so that two bots of one platform never share a session.
+    addressed: the message is meant for us (direct chat, mention, reply to us, command for us).
+    command_text: the text is read as a command when it starts with "/" (never for webhook and API input).
+    reply_to: where the answer goes; empty: the answer is only kept (and whoever follows the event reads it).
+    session: an own session name where the adapter decides it (webhook delivery, API); else the router makes the key.
+    history: messages that come before, only used to start a new session (API without a session).
+    volatile: nobody can come back for the answer; a restart or `abandon` cancels it instead of resuming.
+    private_notice: the chat is private enough for a pairing code.
+    unsupported: what the message holds that the agent cannot take ("photo", "voice"), when there is no text to answer.
+    untrusted: the text was written by a machine or stranger and is marked so for the model (webhook payloads).
+    """
+
+    platform: str
+    instance: str
+    account: str
+    kind: ChatKind
+    chat: str
+    sender: Sender
+    text: str
+    dedupe_key: str
+    thread: str | None = None
+    message_id: str | None = None
+    quoted: str | None = None
+    addressed: bool = True
+    edited: bool = False
+    command_text: bool = True
+    reply_to: tuple[Target, ...] = ()
+    session: str | None = None
+    history: tuple[Message, ...] = ()
+    volatile: bool = False
+    private_notice: bool = False
+    unsupported: str | None = None
+    untrusted: bool = False
+    sent_at: float | None = None
+    attachments: tuple[Attachment, ...] = ()
+    admitted: Admission | None = None
+    """Set by an adapter that has itself checked the right (signature, key, local socket); `None`: the door decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An update that is not for us. `reason` is a short constant, such as "edited", "own message", "not addressed"."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsable:
+    """An update that could not be read; `raw` is kept for a while so that it can be looked at."""
+
+    raw: str
+    error: str
+
+
+Parsed = Event | Ignored | Unparsable
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How far a platform was read: stored in the transaction of the verdicts. `name` is unique per instance (for Telegram with the bot id)."""
+
+    instance: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one `Parsed`. `ticket`: the public id of the stored event (accepted, duplicate)."""
+
+    kind: VerdictKind
+    ticket: str | None = None
+    reason: str | None = None
+
+
+def event_to_json(event: Event) -> str:
+    """The event as a JSON object without the fields that have their default."""
+    raw = {k: v for k, v in _shallow(event).items() if v not in (None, (), "", False)}
+    raw["addressed"] = event.addressed
+    raw["command_text"] = event.command_text
+    return json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
+
+
+def event_from_json(text: str) -> Event:
+    """The inverse of `event_to_json`. Raises `ValueError` for anything else."""
+    raw: dict[str, Any] = json.loads(text)
+    try:
+        raw["sender"] = Sender(**raw["sender"])
+        raw["reply_to"] = tuple(Target(**t) for t in raw.get("reply_to", ()))
+        raw["attachments"] = tuple(Attachment(**a) for a in raw.get("attachments", ()))
+        raw["history"] = tuple(Message.from_json(m) for m in raw.get("history", ()))
+        raw.setdefault("text", "")
+        return Event(**raw)
+    except (KeyError, TypeError) as e:
+        raise ValueError(f"not a stored event: {e}") from e
+
+
+def _shallow(event: Event) -> dict[str, Any]:
+    raw: dict[str, Any] = {name: getattr(event, name) for name in Event.__slots__}
+    raw["sender"] = asdict(event.sender)
+    raw["reply_to"] = tuple(asdict(t) for t in event.reply_to)
+    raw["attachments"] = tuple(asdict(a) for a in event.attachments)
+    raw["history"] = tuple(m.to_json() for m in event.history)
+    return raw

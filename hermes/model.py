@@ -1,0 +1,71 @@
+"""One call of a language model, whatever wire protocol it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from hermes.messages import JSONObject, Message, Usage
+
+__all__ = ["Completion", "FinishReason", "Model", "ModelRequest", "ToolSpec"]
+
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What is sent: system prompt, messages (legal: each call has one result, in its block), tools.
+
+    session: a stable id for the provider's prefix cache and for logs; never shown to the model.
+    """
+
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    max_tokens: int | None = None
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole answer. `message.role` is "assistant"; thinking that stood in the text is removed from `message.text`."""
+
+    message: Message
+    usage: Usage = field(default_factory=Usage)
+    finish: FinishReason = "stop"
+
+
+class Model(Protocol):
+    """A model that can be asked. One attempt per call; retries are the caller's."""
+
+    @property
+    def name(self) -> str:
+        """The model's name as the provider knows it."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """The context window in tokens."""
+        ...
+
+    async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
+        """Ask once, streaming; `on_text` gets each new piece of visible text in order, must not block and must not raise.
+
+        Raises `ModelError`. Text that was handed to `on_text` before an error is void: the caller starts over.
+        Cancelling closes the connection.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections. Calls under way fail."""
+        ...
