@@ -266,5 +266,3 @@ class AgentHost(Protocol):
     async def aclose(self) -> None:
         """Close model clients."""
         ...
-
-

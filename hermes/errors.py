@@ -1,23 +1,23 @@
 """Every error that crosses a layer. A class's docstring is its default message.
 
-    HermesError
-    ├── ConfigError            the configuration is wrong (exit 78)
-    ├── HomeError              the home is not usable (exit 78)
-    │   └── HomeHeld           another daemon holds the home (exit 73)
-    ├── PortTaken              the HTTP port is taken (exit 69)
-    ├── StoreError
-    │   ├── StoreUnavailable   nothing can be committed or read now; it may pass (disk full, I/O error)
-    │   ├── StoreCorrupt       rows or index cannot be read
-    │   └── StoreTooNew        the file was written by a newer version (exit 78)
-    ├── AdapterError
-    │   ├── Unauthorized       the platform refused the credentials; retrying is useless
-    │   ├── Unreachable        the platform could not be reached; retrying may help
-    │   ├── Conflict           somebody else uses the same account
-    │   ├── NotTaken           a send was certainly not taken; it may be tried again (after `retry_after`)
-    │   ├── Rejected           a send was refused for good
-    │   └── OutcomeUnknown     a send was written, but its answer was lost
-    ├── ModelError             the model could not be used; `kind` says why
-    └── ToolError              a tool could not do what was asked; the text goes to the model
+HermesError
+├── ConfigError            the configuration is wrong (exit 78)
+├── HomeError              the home is not usable (exit 78)
+│   └── HomeHeld           another daemon holds the home (exit 73)
+├── PortTaken              the HTTP port is taken (exit 69)
+├── StoreError
+│   ├── StoreUnavailable   nothing can be committed or read now; it may pass (disk full, I/O error)
+│   ├── StoreCorrupt       rows or index cannot be read
+│   └── StoreTooNew        the file was written by a newer version (exit 78)
+├── AdapterError
+│   ├── Unauthorized       the platform refused the credentials; retrying is useless
+│   ├── Unreachable        the platform could not be reached; retrying may help
+│   ├── Conflict           somebody else uses the same account
+│   ├── NotTaken           a send was certainly not taken; it may be tried again (after `retry_after`)
+│   ├── Rejected           a send was refused for good
+│   └── OutcomeUnknown     a send was written, but its answer was lost
+├── ModelError             the model could not be used; `kind` says why
+└── ToolError              a tool could not do what was asked; the text goes to the model
 """
 
 from __future__ import annotations

@@ -1,0 +1,178 @@
+"""What an adapter promises, and what the gateway lends it.
+
+An adapter speaks one platform's protocol and nothing else. Its life is one coroutine, `run`; when that ends or raises, the supervisor
+starts it anew with growing pauses (`Unauthorized` ends it for good). Foreign errors never leave an adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from hermes.agent import TurnUpdate
+from hermes.clock import Clock
+from hermes.config import Network, PlatformSettings, Rate
+from hermes.events import Parsed, Target, Verdict, Watermark
+from hermes.messages import JSONObject
+
+if TYPE_CHECKING:
+    from aiohttp.web import UrlDispatcher
+
+__all__ = [
+    "Adapter",
+    "AdapterContext",
+    "AdapterState",
+    "BuildAdapter",
+    "Capabilities",
+    "CommandInfo",
+    "HttpAdapter",
+    "HttpLimits",
+    "Intake",
+    "Pace",
+    "Piece",
+    "Receipt",
+]
+
+AdapterState = Literal["connecting", "connected", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The platform's own limits on what we send; `None`: none. All must hold. `group` applies to chats that are groups."""
+
+    bot: Rate | None = None
+    chat: Rate | None = None
+    group: Rate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the platform can do.
+
+    deduplicates: a piece sent again with the same key within `dedupe_window` seconds shows once.
+    """
+
+    deduplicates: bool = False
+    dedupe_window: float = 0.0
+    typing: bool = False
+    edits: bool = False
+    commands: bool = True
+    pace: Pace = field(default_factory=Pace)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One call's worth of a rendered reply. `text`: as people see it. `format`: the adapter's own JSON (entities, thread), stored with it."""
+
+    text: str
+    format: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The platform took it. `message_id` names the message there. `note`: what was done differently ("sent to General"), for the log."""
+
+    message_id: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInfo:
+    """One chat command for a platform's menu."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Limits of the shared HTTP server: body bytes and seconds to read one."""
+
+    body: int = 1 << 20
+    read_timeout: float = 30.0
+
+
+class Intake(Protocol):
+    """The way in, one per platform instance."""
+
+    async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
+        """Judge and store; when this returns, verdicts and watermark are durable and the platform may be told.
+
+        One verdict per item, in order. Raises `StoreUnavailable`: then nothing was taken and the platform must not be told.
+        """
+        ...
+
+    async def read_watermark(self, name: str) -> str | None:
+        """The stored watermark, `None` when there is none."""
+        ...
+
+    def state(self, state: AdapterState, reason: str | None = None) -> None:
+        """Report the connection's state; `reason` is a short constant ("unauthorized", "conflict") or a sentence without secrets."""
+        ...
+
+    def alive(self) -> None:
+        """A poll or heartbeat has completed just now."""
+        ...
+
+    def follow(self, ticket: str) -> AsyncIterator[TurnUpdate]:
+        """Everything the turn of that event shows, from its start, ending with `TurnEnded`; also for turns that are over (then only that)."""
+        ...
+
+    async def abandon(self, ticket: str) -> None:
+        """Nobody waits for that volatile event any more: its turn is cancelled and closed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterContext:
+    """What an adapter is built with. `files`: an own directory under the home for what it must keep (made on first use)."""
+
+    instance: str
+    clock: Clock
+    network: Network
+    http: HttpLimits
+    files: Path
+    commands: tuple[CommandInfo, ...]
+    targets: Callable[[str], Target]
+    """Parses "platform:chat[:thread]"; raises `ConfigError` for a target that cannot exist."""
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """One platform instance."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def run(self, intake: Intake) -> None:
+        """Connect, receive, hand everything to `intake`, until cancelled. On cancellation the platform is told goodbye quickly (under 5 s)."""
+        ...
+
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+        """The reply as pieces, in order, each within the platform's limits; pure. Blank text gives no piece."""
+        ...
+
+    async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        """Send one piece once. `key` is unique per piece and stable over restarts. `again`: an earlier try had an unknown outcome: de-duplicate
+        or mark it visibly. Raises `NotTaken`, `Rejected`, `OutcomeUnknown`, `Unreachable` (not a byte was written), `Unauthorized`.
+        """
+        ...
+
+    async def typing(self, target: Target) -> None:
+        """Show that somebody is writing, best effort; raises `AdapterError` kinds only."""
+        ...
+
+
+@runtime_checkable
+class HttpAdapter(Adapter, Protocol):
+    """An adapter that is called over the shared HTTP server."""
+
+    def mount(self, router: UrlDispatcher, intake: Intake) -> None:
+        """Add its routes. Called once, before the server listens."""
+        ...
+
+
+BuildAdapter = Callable[[PlatformSettings, AdapterContext], Adapter]
+"""The function `build` of an adapter's package; imported only when an instance of the platform is switched on."""

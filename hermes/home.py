@@ -1,0 +1,82 @@
+"""The home directory: where everything of one installation lies. Pure paths; making and locking it is the gateway's work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Home", "default_home"]
+
+
+def default_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """`HERMES_HOME`, else `~/.hermes`; absolute."""
+    chosen = environ.get("HERMES_HOME")
+    path = Path(chosen).expanduser() if chosen else Path.home() / ".hermes"
+    return path.absolute()
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The paths inside a home. All absolute; the directory is 0700, files are 0600."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.yaml"
+
+    @property
+    def env(self) -> Path:
+        return self.root / ".env"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state.db"
+
+    @property
+    def lock(self) -> Path:
+        """Held (flock) by the daemon, or by the CLI while it writes without one."""
+        return self.root / "hermes.lock"
+
+    @property
+    def pid(self) -> Path:
+        return self.root / "hermes.pid"
+
+    @property
+    def control(self) -> Path:
+        """A text file that names the control socket's path, which may lie elsewhere (paths of sockets are short)."""
+        return self.root / "control"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def spills(self) -> Path:
+        """Whole tool results that were too long for the model."""
+        return self.root / "spills"
+
+    @property
+    def tools(self) -> Path:
+        """The user's own tools."""
+        return self.root / "tools"
+
+    @property
+    def workspace(self) -> Path:
+        """Where the agent reads and writes files by default."""
+        return self.root / "workspace"
+
+    @property
+    def soul(self) -> Path:
+        return self.root / "SOUL.md"
+
+    def sessions(self, agent_id: str) -> Path:
+        """Transcripts and sessions.json of one agent."""
+        return self.root / "agents" / agent_id / "sessions"
+
+    def resolve(self, path: str | Path) -> Path:
+        """`path` with `~` expanded, relative ones taken from the home."""
+        expanded = Path(path).expanduser()
+        return expanded if expanded.is_absolute() else self.root / expanded

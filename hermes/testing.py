@@ -1,0 +1,165 @@
+"""Stand-ins that keep the contracts, for tests of parts and of plug-ins. They ship with the product."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hermes.adapter import Capabilities, Intake, Piece, Receipt
+from hermes.errors import AdapterError, ModelError
+from hermes.events import Target
+from hermes.messages import Message, ToolCall, Usage
+from hermes.model import Completion, FinishReason, ModelRequest
+
+__all__ = ["FakeAdapter", "FakeClock", "Answer", "ScriptedModel"]
+
+
+class FakeClock:
+    """A clock that moves only by `advance`. Sleepers wake in order of their time."""
+
+    def __init__(self, start: float = 1_700_000_000.0) -> None:
+        self._wall = start
+        self._mono = 0.0
+        self._order = itertools.count()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def time(self) -> float:
+        return self._wall
+
+    def monotonic(self) -> float:
+        return self._mono
+
+    @property
+    def sleeping(self) -> int:
+        """How many tasks sleep now."""
+        return sum(not f.done() for _, _, f in self._sleepers)
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._mono + seconds, next(self._order), woken))
+        await woken
+
+    def jump(self, seconds: float) -> None:
+        """Move the wall clock alone, as an operator or NTP would."""
+        self._wall += seconds
+
+    async def advance(self, seconds: float) -> None:
+        """Let `seconds` pass, waking sleepers one by one and letting everything that is ready run in between."""
+        end = self._mono + seconds
+        await self._settle()
+        while self._sleepers and self._sleepers[0][0] <= end:
+            at, _, woken = heapq.heappop(self._sleepers)
+            self._wall += at - self._mono
+            self._mono = at
+            if not woken.done():
+                woken.set_result(None)
+            await self._settle()
+        self._wall += end - self._mono
+        self._mono = end
+        await self._settle()
+
+    @staticmethod
+    async def _settle() -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@dataclass
+class FakeAdapter:
+    """A platform in memory. `sent` is what people see; `failures` are raised by the next sends, in order, before (`NotTaken` ...) or,
+    for `OutcomeUnknown`, after the message was taken."""
+
+    limit: int = 4096
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    sent: list[tuple[Target, str, str]] = field(default_factory=list)
+    failures: list[AdapterError] = field(default_factory=list)
+    intake: Intake | None = None
+    typed: list[Target] = field(default_factory=list)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    on_sent: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def run(self, intake: Intake) -> None:
+        self.intake = intake
+        intake.state("connected")
+        self.started.set()
+        await asyncio.Event().wait()
+
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+        text = markdown.strip()
+        return [Piece(text[i : i + self.limit]) for i in range(0, len(text), self.limit)]
+
+    async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is None or type(failure).__name__ == "OutcomeUnknown":
+            async with self.on_sent:
+                self.sent.append((target, ("(again) " if again else "") + piece.text, key))
+                self.on_sent.notify_all()
+        if failure is not None:
+            raise failure
+        return Receipt(str(len(self.sent)))
+
+    async def typing(self, target: Target) -> None:
+        self.typed.append(target)
+
+    async def wait_sent(self, count: int) -> None:
+        """Return once at least `count` messages were sent."""
+        async with self.on_sent:
+            await self.on_sent.wait_for(lambda: len(self.sent) >= count)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One scripted answer: text in `chunks`, tool calls, or an error after the chunks. `gate`: waited for before answering."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    error: ModelError | None = None
+    finish: FinishReason | None = None
+    usage: Usage = Usage(10, 2)
+    gate: asyncio.Event | None = None
+    chunks: int = 1
+
+
+@dataclass
+class ScriptedModel:
+    """A model that gives its `script` in order, then `default(request)` for ever. `requests` keeps what it was asked."""
+
+    script: list[Answer] = field(default_factory=list)
+    default: Callable[[ModelRequest], Answer] = lambda request: Answer(f"echo: {request.messages[-1].text}")
+    requests: list[ModelRequest] = field(default_factory=list)
+    name: str = "scripted"
+    window: int = 128_000
+    running: int = 0
+    most_running: int = 0
+    closed: bool = False
+
+    async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
+        self.requests.append(request)
+        answer = self.script.pop(0) if self.script else self.default(request)
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        try:
+            return await self._answer(answer, on_text)
+        finally:
+            self.running -= 1
+
+    async def _answer(self, answer: Answer, on_text: Callable[[str], None]) -> Completion:
+        if answer.gate is not None:
+            await answer.gate.wait()
+        step = max(1, -(-len(answer.text) // answer.chunks))
+        for i in range(0, len(answer.text), step):
+            on_text(answer.text[i : i + step])
+            await asyncio.sleep(0)
+        if answer.error is not None:
+            raise answer.error
+        finish = answer.finish or ("tool_calls" if answer.tool_calls else "stop")
+        return Completion(Message("assistant", answer.text, answer.tool_calls), answer.usage, finish)
+
+    async def aclose(self) -> None:
+        self.closed = True
