@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from hermes.events import Admission
 from hermes.messages import JSONObject
 from hermes.services import Services
 
-__all__ = ["Handler", "Parallel", "Tool", "ToolContext", "ToolResult"]
+__all__ = ["Handler", "Parallel", "Tool", "ToolBox", "ToolContext", "ToolResult"]
 
 Parallel = Literal["never", "read", "path"]
 """never: alone in its batch. read: beside anything that is not "never". path: beside others whose paths do not overlap."""
@@ -86,3 +86,11 @@ class Tool:
     emoji: str = ""
     trusted_only: bool = False
     timeout: float = 120.0
+
+
+class ToolBox(Protocol):
+    """The tools of this installation."""
+
+    def select(self, *, agent_id: str, platform: str, admission: Admission) -> Sequence[Tool]:
+        """The tools that such a turn may use, in a stable order (by name), so that requests of a session stay byte-identical."""
+        ...
