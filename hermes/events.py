@@ -71,6 +71,8 @@ class Event:
     """One message for the agent.
 
     dedupe_key: from the message's own identity and revision; the same message delivered again gives the same key.
+    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds even under another
+        `dedupe_key` (webhook bodies whose delivery id is not signed); `None`: no such check.
     account: the id of our own account on that platform (bot id), so that two bots of one platform never share a session.
     addressed: the message is meant for us (direct chat, mention, reply to us, command for us).
     command_text: the text is read as a command when it starts with "/" (never for webhook and API input).
@@ -106,6 +108,8 @@ class Event:
     untrusted: bool = False
     sent_at: float | None = None
     attachments: tuple[Attachment, ...] = ()
+    replay_key: str | None = None
+    replay_window: float = 0.0
     admitted: Admission | None = None
     """Set by an adapter that has itself checked the right (signature, key, local socket); `None`: the door decides."""
 
@@ -139,11 +143,18 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one `Parsed`. `ticket`: the public id of the stored event (accepted, duplicate)."""
+    """What became of one `Parsed`.
+
+    ticket: the public id of the stored event (accepted, duplicate; for a duplicate that of the first one).
+    reason: why it was refused or ignored, a short constant; "rate" and "backlog" mean that it may be tried again later.
+    fingerprint, since: only for a duplicate: the stored event's `message_id`, and when it was accepted (epoch seconds).
+    """
 
     kind: VerdictKind
     ticket: str | None = None
     reason: str | None = None
+    fingerprint: str | None = None
+    since: float | None = None
 
 
 def event_to_json(event: Event) -> str:
