@@ -6,6 +6,7 @@ starts it anew with growing pauses (`Unauthorized` ends it for good). Foreign er
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ __all__ = [
     "Pace",
     "Piece",
     "Receipt",
+    "StreamAdapter",
 ]
 
 AdapterState = Literal["connecting", "connected", "failed", "stopped"]
@@ -52,6 +54,7 @@ class Capabilities:
     """What the platform can do.
 
     deduplicates: a piece sent again with the same key within `dedupe_window` seconds shows once.
+    silence: seconds without `Intake.alive` after which the connection counts as dead and is made anew; `None`: never.
     """
 
     deduplicates: bool = False
@@ -59,6 +62,7 @@ class Capabilities:
     typing: bool = False
     edits: bool = False
     commands: bool = True
+    silence: float | None = None
     pace: Pace = field(default_factory=Pace)
 
 
@@ -164,6 +168,10 @@ class Adapter(Protocol):
         """Show that somebody is writing, best effort; raises `AdapterError` kinds only."""
         ...
 
+    async def aclose(self) -> None:
+        """Close connections. Until then `send` works, also before `run` was called and after it was cancelled."""
+        ...
+
 
 @runtime_checkable
 class HttpAdapter(Adapter, Protocol):
@@ -171,6 +179,15 @@ class HttpAdapter(Adapter, Protocol):
 
     def mount(self, router: UrlDispatcher, intake: Intake) -> None:
         """Add its routes. Called once, before the server listens."""
+        ...
+
+
+@runtime_checkable
+class StreamAdapter(Adapter, Protocol):
+    """An adapter that is reached over the control socket (the terminal)."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, intake: Intake) -> None:
+        """Talk JSON lines with one local client until it goes; the peer is already known to be the home's owner."""
         ...
 
 

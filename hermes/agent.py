@@ -70,13 +70,18 @@ class TurnInput:
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A turn to run. `resumed`: it was begun by an earlier process; its inputs are then read from its stored steps."""
+    """A turn to run.
+
+    resumed: it was begun by an earlier process; its inputs are then read from its stored steps.
+    redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in the same transaction.
+    """
 
     turn_id: str
     session: SessionSpec
     inputs: tuple[TurnInput, ...]
     admission: Admission
     resumed: bool = False
+    redo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +236,12 @@ class AgentHost(Protocol):
         """Turns that are open on disk, oldest first. Asked once, at start."""
         ...
 
-    def dead(self, turn_id: str, shown: str) -> Job:
-        """A job that closes an unfinished turn as dead: its inputs and `shown` become message rows."""
+    def abort(self, turn_id: str, state: TurnState, shown: str) -> Job:
+        """A job that closes an unfinished turn without running it ("dead", "stopped"): its inputs and `shown` become message rows."""
+        ...
+
+    async def last_input(self, session_key: str) -> str | None:
+        """The user's text of the last finished turn of the session's current run; `None` when there is none."""
         ...
 
     def reset(self, session_key: str) -> Job:

@@ -81,6 +81,7 @@ class FakeAdapter:
     failures: list[AdapterError] = field(default_factory=list)
     intake: Intake | None = None
     typed: list[Target] = field(default_factory=list)
+    closed: bool = False
     started: asyncio.Event = field(default_factory=asyncio.Event)
     on_sent: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -106,6 +107,9 @@ class FakeAdapter:
 
     async def typing(self, target: Target) -> None:
         self.typed.append(target)
+
+    async def aclose(self) -> None:
+        self.closed = True
 
     async def wait_sent(self, count: int) -> None:
         """Return once at least `count` messages were sent."""
