@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -95,7 +95,13 @@ RateLimit = Annotated[Rate | None, BeforeValidator(parse_rate)]
 
 
 class Section(BaseModel):
-    """A part of the configuration: frozen, and unknown keys are errors."""
+    """A part of the configuration: frozen, and unknown keys are errors.
+
+    `whole`: for sections that are no map of known keys (a scalar, a list, a map of names): the one field that
+    takes the section's whole value, so that `timezone: Europe/Berlin` fills `Timezone.name`.
+    """
+
+    whole: ClassVar[str | None] = None
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Home", "default_home"]
+__all__ = ["APPLICATION_ID", "Home", "default_home"]
+
+APPLICATION_ID = 0x48524D53
+"""`HRMS`: what `PRAGMA application_id` says in a `state.db` that is ours.
+
+Bytes 68 to 71 of the file, big-endian (sqlite.org/fileformat2.html)."""
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> Path:

@@ -1,0 +1,131 @@
+"""The agent's keys in config.yaml: `llm`, `agent`, `agents`, `language`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field, SecretStr
+
+from hermes.config import Duration, Section
+
+__all__ = ["LLM", "AgentEntry", "AgentSettings", "Agents", "Language", "Provider", "ProviderName", "Timeouts"]
+
+ProviderName = Literal["", "openrouter", "openai", "ollama", "custom"]
+
+
+class Timeouts(Section):
+    """How long a model may keep us waiting, in seconds."""
+
+    connect: Duration = Field(default=10.0, gt=0, description="To open the connection.")
+    first_byte: Duration = Field(
+        default=90.0, gt=0, description="From the request to the first byte of the answer."
+    )
+    silence: Duration = Field(default=60.0, gt=0, description="Between two pieces of the answer.")
+    total: Duration = Field(
+        default=120.0,
+        gt=0,
+        description="Without any piece of an answer, over all tries; then the model counts as down.",
+    )
+
+
+class Provider(Section):
+    """One provider of models."""
+
+    base_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s]+$",
+        description="The API's address; absent: the provider's own.",
+        examples=["https://models.example.com/v1"],
+    )
+    api_key: SecretStr | None = Field(
+        default=None, description="The key; best kept in .env as <PROVIDER>_API_KEY."
+    )
+    headers: dict[str, SecretStr] = Field(default_factory=dict, description="Sent with each request.")
+
+
+class LLM(Section):
+    """Which model answers."""
+
+    provider: ProviderName = Field(
+        default="", description="Who serves the model; empty: nothing is set up yet."
+    )
+    model: str = Field(
+        default="", description="The model's name at the provider.", examples=["openai/gpt-5-mini"]
+    )
+    context_length: int | None = Field(
+        default=None,
+        ge=1024,
+        description="The model's window in tokens; absent: as the provider says, else 32,768.",
+    )
+    max_tokens: int | None = Field(default=None, ge=1, description="At most so many tokens in one answer.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Absent: the provider's default.")
+    tries: int = Field(default=5, ge=1, le=20, description="How often a failing request is tried in all.")
+    timeouts: Timeouts = Field(default_factory=Timeouts, description="Time limits of a request.")
+    openrouter: Provider = Field(default_factory=Provider, description="https://openrouter.ai")
+    openai: Provider = Field(default_factory=Provider, description="https://platform.openai.com")
+    ollama: Provider = Field(
+        default_factory=Provider, description="A local Ollama, http://127.0.0.1:11434 by default."
+    )
+    custom: Provider = Field(default_factory=Provider, description="Any server that speaks chat completions.")
+
+    def chosen(self) -> Provider | None:
+        """The chosen provider's own keys; `None` while nothing is set up."""
+        return getattr(self, self.provider) if self.provider else None
+
+
+class AgentSettings(Section):
+    """How an agent works."""
+
+    budget: int = Field(default=90, ge=1, description="Model calls in one turn.")
+    parallel: int = Field(default=8, ge=1, le=64, description="Tool calls that run at once.")
+    context_files: bool = Field(
+        default=True, description="Read .hermes.md, AGENTS.md, CLAUDE.md or .cursorrules from the workspace."
+    )
+
+
+class AgentEntry(Section):
+    """One agent; what is absent is as for all."""
+
+    model: str | None = Field(
+        default=None, description="Its model at the provider of `llm`; absent: llm.model."
+    )
+    workspace: Path | None = Field(default=None, description="Its folder; absent: tools.workspace.")
+    toolsets: tuple[str, ...] | None = Field(
+        default=None, description="Its toolsets; absent: all that are on."
+    )
+
+
+class Agents(Section):
+    """The agents by id. Without any there is one, `main`.
+
+    The first is the one that answers where no binding fits.
+    """
+
+    whole: ClassVar[str | None] = "entries"
+
+    entries: dict[str, AgentEntry] = Field(
+        default_factory=dict,
+        description="Agent id -> its own settings.",
+        examples=["{main: {}, coder: {model: big}}"],
+    )
+
+    def names(self) -> tuple[str, ...]:
+        """The ids, the default agent first."""
+        return tuple(self.entries) or ("main",)
+
+    def entry(self, agent_id: str) -> AgentEntry:
+        """The agent's own settings, empty ones where the file has none."""
+        return self.entries.get(agent_id) or AgentEntry()
+
+
+class Language(Section):
+    """The language that the agent answers in."""
+
+    whole: ClassVar[str | None] = "name"
+
+    name: str = Field(
+        default="",
+        max_length=40,
+        description="Such as `de` or `German`; absent: the language of the message.",
+    )

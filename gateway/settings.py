@@ -1,0 +1,249 @@
+"""The gateway's keys in config.yaml.
+
+These are `gateway`, `bindings`, `people`, `display`, `logging`, `network`, `retention`, `timezone`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+
+from hermes.config import ByteSize, Duration, Network, Rate, RateLimit, Section
+from hermes.home import Home
+
+__all__ = [
+    "AgentCache",
+    "Binding",
+    "Bindings",
+    "DeliverySettings",
+    "Display",
+    "GatewaySettings",
+    "HttpSettings",
+    "Limits",
+    "Logging",
+    "NetworkSettings",
+    "People",
+    "Retention",
+    "SessionsSettings",
+    "Timezone",
+]
+
+Identifier = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v)]
+"""A platform's id; YAML reads 12345 as a number."""
+
+DAY = 86400.0
+
+
+class HttpSettings(Section):
+    """The one HTTP server: health, metrics, webhooks, API."""
+
+    host: str = Field(default="127.0.0.1", description="The address to listen on.")
+    port: int = Field(default=8642, ge=0, le=65535, description="The port; 0: any that is free.")
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
+        default=(), description="Proxies whose X-Forwarded-For is believed.", examples=["[10.0.0.0/8]"]
+    )
+
+
+class AgentCache(Section):
+    """Agents that are kept in memory between turns."""
+
+    size: int = Field(default=128, ge=1, description="How many.")
+    idle_ttl: Duration = Field(default=3600.0, gt=0, description="Dropped after so long without a message.")
+
+
+class SessionsSettings(Section):
+    """Who shares a conversation, and what happens to a message that comes in while a turn runs."""
+
+    busy: Literal["queue"] = Field(default="queue", description="It waits for its turn.")
+    dm: Literal["per_account", "per_person"] = Field(
+        default="per_account",
+        description="Direct chats: one session per account, or one per person over linked accounts.",
+    )
+    group: Literal["per_sender", "shared"] = Field(default="per_sender", description="Groups.")
+    thread: Literal["shared", "per_sender"] = Field(default="shared", description="Threads and topics.")
+    mailbox: int = Field(default=100, ge=1, description="Messages that may wait in one session.")
+
+
+class DeliverySettings(Section):
+    """Replies on their way out."""
+
+    on_unknown: Literal["resend", "drop"] = Field(
+        default="resend",
+        description="A send whose outcome nobody can find out: once more, marked, or given up.",
+    )
+    attempts: int = Field(default=8, ge=1, description="Tries until a reply becomes a dead letter.")
+    retry_max: Duration = Field(default=300.0, gt=0, description="The longest pause between two tries.")
+
+
+class Limits(Section):
+    """Bounds on what comes in."""
+
+    rate: RateLimit = Field(
+        default=Rate(30, 60.0),
+        description="Messages per sender; `off`: none. Webhook and API have none.",
+        examples=["30/min"],
+    )
+    backlog: int = Field(
+        default=100, ge=0, description="Messages over the rate that wait; more are refused with a notice."
+    )
+    http_body: ByteSize = Field(
+        default=1 << 20, gt=0, description="One HTTP request's body.", examples=["1MiB"]
+    )
+    message_chars: int = Field(default=100_000, ge=100, description="One message's text.")
+    event_size: ByteSize = Field(default=1 << 20, gt=0, description="One stored event.", examples=["1MiB"])
+
+
+class GatewaySettings(Section):
+    """The daemon."""
+
+    http: HttpSettings = Field(default_factory=HttpSettings, description="The HTTP server.")
+    agent_cache: AgentCache = Field(default_factory=AgentCache, description="Agents kept in memory.")
+    sessions: SessionsSettings = Field(default_factory=SessionsSettings, description="Conversations.")
+    delivery: DeliverySettings = Field(
+        default_factory=DeliverySettings, description="Replies on their way out."
+    )
+    limits: Limits = Field(default_factory=Limits, description="Bounds on what comes in.")
+    drain_timeout: Duration = Field(
+        default=30.0, ge=0, description="How long a stop waits for running turns."
+    )
+    resume_max_age: Duration = Field(
+        default=DAY, ge=0, description="Older turns are not resumed after a start."
+    )
+    resume_max_starts: int = Field(default=3, ge=1, description="Starts of one turn until it is given up.")
+
+
+class NetworkSettings(Section):
+    """How clients reach the outside."""
+
+    proxy: SecretStr | None = Field(
+        default=None,
+        description="For all of them; may hold a password.",
+        examples=["http://proxy.example.com:3128"],
+    )
+    no_proxy: tuple[str, ...] = Field(default=(), description="Hosts that are reached without it.")
+    ca_file: Path | None = Field(
+        default=None, description="Certificates (PEM) to trust instead of the system's."
+    )
+
+    @field_validator("proxy")
+    @classmethod
+    def _is_proxy(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not value.get_secret_value().startswith(
+            ("http://", "https://", "socks5://", "socks5h://")
+        ):
+            raise ValueError('write for example "http://proxy.example.com:3128"')
+        return value
+
+    def for_clients(self, home: Home) -> Network:
+        """The same in the form that clients are handed."""
+        proxy = self.proxy.get_secret_value() if self.proxy else None
+        return Network(proxy, self.no_proxy, home.resolve(self.ca_file) if self.ca_file else None)
+
+
+class Logging(Section):
+    """The log, on stderr and in logs/."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="What is worth a line."
+    )
+    format: Literal["text", "json"] = Field(default="text", description="For people or for programs.")
+    files: int = Field(default=5, ge=1, description="How many are kept.")
+    file_size: ByteSize = Field(
+        default=10_000_000, ge=10_000, description="A new one is begun at.", examples=["10MB"]
+    )
+
+
+class Retention(Section):
+    """How long is kept what grows. Conversations are kept until they are deleted."""
+
+    inbox_raw: Duration = Field(default=7 * DAY, gt=0, description="Events as they came in.")
+    outbox: Duration = Field(default=30 * DAY, gt=0, description="Delivered replies.")
+    steps: Duration = Field(default=90 * DAY, gt=0, description="The steps of finished turns.")
+    dead_letters: Duration = Field(
+        default=90 * DAY, gt=0, description="What could not be delivered or answered."
+    )
+    spills: Duration = Field(
+        default=14 * DAY, gt=0, description="Tool results that were too long for the model."
+    )
+
+
+class Display(Section):
+    """What people see of the work."""
+
+    tool_progress: bool = Field(
+        default=True, description="One line for each tool call, where the platform shows progress."
+    )
+
+
+class Timezone(Section):
+    """The time zone of the agent's clock."""
+
+    whole: ClassVar[str | None] = "name"
+
+    name: str = Field(
+        default="", description="Such as `Europe/Berlin`; absent: the machine's.", examples=["Europe/Berlin"]
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _exists(cls, value: str) -> str:
+        try:
+            if value:
+                ZoneInfo(value)
+        except (LookupError, OSError, ValueError):
+            raise ValueError('is no time zone of this machine; write for example "Europe/Berlin"') from None
+        return value
+
+
+class Binding(Section):
+    """Events that have all of these go to `agent`."""
+
+    agent: str = Field(description="The agent's id.")
+    platform: str | None = Field(default=None, description="The instance's name under `platforms`.")
+    account: Identifier | None = Field(default=None, description="The bot's own account id.")
+    chat: Identifier | None = Field(default=None, description="The chat's id.")
+    thread: Identifier | None = Field(default=None, description="The thread's id.")
+    sender: Identifier | None = Field(default=None, description="The sender's id.")
+
+
+class Bindings(Section):
+    """Which agent answers where. The first that fits counts."""
+
+    whole: ClassVar[str | None] = "rules"
+
+    rules: tuple[Binding, ...] = Field(
+        default=(), description="In order.", examples=["[{platform: telegram, agent: coder}]"]
+    )
+
+
+class People(Section):
+    """Accounts that belong to one person."""
+
+    whole: ClassVar[str | None] = "accounts"
+
+    accounts: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="A person's name -> accounts as `<instance>:<sender id>`.",
+        examples=['{ana: ["telegram:1", "slack:U1"]}'],
+    )
+
+    @field_validator("accounts")
+    @classmethod
+    def _belong_to_one(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        seen: set[str] = set()
+        for account in _flat(value.values()):
+            if ":" not in account:
+                raise ValueError(f'{account!r} is no account; write for example "telegram:123"')
+            if account in seen:
+                raise ValueError(f"{account!r} belongs to two people")
+            seen.add(account)
+        return value
+
+
+def _flat(groups: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    return (item for group in groups for item in group)
