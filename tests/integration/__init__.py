@@ -1,0 +1,1 @@
+"""Real SDKs and servers on loopback."""

@@ -1,0 +1,1 @@
+"""Machine-readable specifications that the peers check every request against."""

@@ -1,0 +1,1 @@
+"""Small real servers that speak a platform's wire protocol on loopback, check requests, and inject faults."""
