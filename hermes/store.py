@@ -47,3 +47,7 @@ class Store(Protocol):
     def fault(self) -> str | None:
         """Why nothing can be committed at the moment, in one sentence; `None` when all is well."""
         ...
+
+    async def wait_healthy(self) -> None:
+        """Return when commits work (at once when they do)."""
+        ...

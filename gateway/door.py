@@ -1,0 +1,111 @@
+"""Who may come in. Pure: an event, the rules and what is known of its sender give a decision; nothing is stored here."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Literal
+
+from hermes.config import Rate
+from hermes.events import Admission, Event
+
+__all__ = ["Decision", "DoorRules", "RateBook", "Standing", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class DoorRules:
+    """One instance's rules. allow_from: `None` means pairing; "*" anyone. rate, backlog: inbound per sender. chars: longest text."""
+
+    allow_from: tuple[str, ...] | None
+    rate: Rate | None
+    backlog: int
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a sender. slot: when the rate lets the message through (epoch seconds). deferred: messages that already wait."""
+
+    paired: bool = False
+    slot: float = 0.0
+    deferred: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The door's verdict. notice: a key of the table of sentences to answer with. pair: the sender may be given a pairing code."""
+
+    kind: Literal["accepted", "refused", "ignored"]
+    reason: str = ""
+    admission: Admission = "anyone"
+    not_before: float = 0.0
+    notice: str | None = None
+    pair: bool = False
+
+
+def judge(event: Event, rules: DoorRules, standing: Standing, now: float, *, control: bool = False) -> Decision:
+    """Decide on one event. `control`: a command such as /stop, which no rate holds back."""
+    if event.admitted is None and event.sender.is_bot:
+        return Decision("ignored", "sender is a bot")
+    if not event.addressed:
+        return Decision("ignored", "not addressed")
+    admission = _admission(event, rules, standing)
+    if admission is None:
+        pairing = rules.allow_from is None and event.private_notice
+        return Decision("refused", "unknown sender", pair=pairing)
+    if event.unsupported is not None and not event.text.strip():
+        return Decision("refused", "unsupported", admission, notice="unsupported")
+    if not event.text.strip():
+        return Decision("ignored", "empty")
+    if len(event.text) > rules.chars:
+        return Decision("refused", "too long", admission, notice="too_long")
+    return _rated(event, rules, standing, now, admission, control=control)
+
+
+def _admission(event: Event, rules: DoorRules, standing: Standing) -> Admission | None:
+    if event.admitted is not None:
+        return event.admitted
+    if rules.allow_from is None:
+        return "paired" if standing.paired else None
+    if event.sender.id in rules.allow_from:
+        return "listed"
+    return "anyone" if "*" in rules.allow_from else None
+
+
+def _rated(
+    event: Event, rules: DoorRules, standing: Standing, now: float, admission: Admission, *, control: bool
+) -> Decision:
+    free = rules.rate is None or control or event.admitted is not None or standing.slot <= now
+    if free:
+        return Decision("accepted", admission=admission)
+    if standing.deferred >= rules.backlog:
+        return Decision("refused", "backlog", admission, notice="backlog")
+    return Decision("accepted", "deferred", admission, not_before=standing.slot)
+
+
+class RateBook:
+    """Remembers, per sender, when messages were let through or will be. Bounded: the senders heard least recently go first."""
+
+    def __init__(self, senders: int = 10_000) -> None:
+        self._senders = senders
+        self._times: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+
+    def slot(self, who: tuple[str, str], rate: Rate, now: float) -> tuple[float, int]:
+        """When the next message of `who` may pass, and how many of his already wait for later."""
+        times = self._times.get(who)
+        if times is None:
+            return now, 0
+        while times and times[0] <= now - rate.seconds:
+            times.popleft()
+        deferred = sum(1 for t in times if t > now)
+        if len(times) < rate.count:
+            return now, deferred
+        return max(now, times[-rate.count] + rate.seconds), deferred
+
+    def book(self, who: tuple[str, str], at: float) -> None:
+        """A message of `who` passes at `at`."""
+        times = self._times.setdefault(who, deque())
+        times.append(at)
+        self._times.move_to_end(who)
+        if len(self._times) > self._senders:
+            self._times.popitem(last=False)

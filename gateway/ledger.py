@@ -1,0 +1,402 @@
+"""The book of messages: what was taken and what is to be sent. Jobs for the store's writer, and the reads beside them.
+
+Every function that ends in a `Job` runs inside one transaction of the store; what belongs together is written together:
+accepting = verdicts + inbox rows + the door's own answers + watermark; closing = message rows (the agent's job) + inbox rows + outbox rows.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hermes.adapter import Piece
+from hermes.events import (
+    Admission,
+    Event,
+    Target,
+    Unparsable,
+    Verdict,
+    Watermark,
+    event_from_json,
+    event_to_json,
+)
+from hermes.failpoint import reached
+from hermes.messages import Usage
+from hermes.store import Job, Store
+
+__all__ = [
+    "Draft",
+    "InboxRow",
+    "InboxState",
+    "Judged",
+    "OutboxRow",
+    "Taken",
+    "accept",
+    "answer_of",
+    "begin",
+    "claim",
+    "close",
+    "enqueue",
+    "open_inbox",
+    "open_outbox",
+    "receipt",
+    "requeue",
+    "watermark",
+    "write_off",
+]
+
+InboxState = Literal["waiting", "running", "answered", "merged", "steered", "silent", "failed", "stopped", "dead"]
+OutboxKind = Literal["reply", "notice", "send"]
+
+_RAW_LIMIT = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One outbox row to be: a rendered piece for a target. `key` is unique for ever."""
+
+    key: str
+    target: Target
+    piece: Piece
+    kind: OutboxKind = "reply"
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """A row that waits or is being sent."""
+
+    id: int
+    key: str
+    target: Target
+    piece: Piece
+    kind: OutboxKind
+    state: str
+    again: bool
+    attempts: int
+    created_at: float
+    due_at: float
+    claimed_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """An event that was taken and is not closed."""
+
+    id: int
+    ticket: str
+    event: Event
+    session_key: str
+    agent_id: str
+    admission: Admission
+    received_at: float
+    not_before: float = 0.0
+    state: str = "waiting"
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The door's verdict on one item, ready to be written.
+
+    kind "accepted" carries the event with its route; the others are only counted (unparsable ones keep their raw text).
+    drafts: what the door itself answers. pairing: SQL parameters of the pairing row to write, if any.
+    """
+
+    kind: Literal["accepted", "refused", "ignored", "unparsable"]
+    instance: str
+    reason: str = ""
+    event: Event | None = None
+    ticket: str = ""
+    session_key: str = ""
+    agent_id: str = ""
+    admission: Admission = "anyone"
+    not_before: float = 0.0
+    drafts: tuple[Draft, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    raw: Unparsable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What an accepting transaction did, item by item: verdicts for the adapter, new rows for the sessions and for delivery."""
+
+    verdicts: tuple[Verdict, ...]
+    rows: tuple[InboxRow, ...]
+    outgoing: tuple[OutboxRow, ...]
+
+
+def accept(judged: Sequence[Judged], watermark_: Watermark | None, now: float) -> Job:
+    """A job that takes all items and moves the watermark; its result is a `Taken`."""
+
+    def job(connection: sqlite3.Connection) -> Taken:
+        verdicts: list[Verdict] = []
+        rows: list[InboxRow] = []
+        outgoing: list[OutboxRow] = []
+        for item in judged:
+            if item.kind == "accepted":
+                verdict, row = _take(connection, item, now)
+                if row is not None:
+                    rows.append(row)
+            else:
+                verdict = _count(connection, item, now)
+            verdicts.append(verdict)
+            if verdict.kind != "duplicate":
+                outgoing += enqueue(item.drafts, now)(connection)
+                for extra in item.jobs:
+                    extra(connection)
+        if watermark_ is not None:
+            connection.execute(
+                "INSERT INTO watermarks (instance, name, value, at) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (instance, name) DO UPDATE SET value = excluded.value, at = excluded.at",
+                (watermark_.instance, watermark_.name, watermark_.value, now),
+            )
+        reached("ledger.accepting")
+        return Taken(tuple(verdicts), tuple(rows), tuple(outgoing))
+
+    return job
+
+
+def _take(connection: sqlite3.Connection, item: Judged, now: float) -> tuple[Verdict, InboxRow | None]:
+    event = item.event
+    assert event is not None  # noqa: S101  an accepted item always has its event
+    known = _known(connection, event, now)
+    if known is not None:
+        return Verdict(
+            "duplicate", known["ticket"], fingerprint=known["fingerprint"], since=known["received_at"]
+        ), None
+    cursor = connection.execute(
+        "INSERT INTO inbox (ticket, instance, dedupe_key, replay_key, session_key, agent_id, admission, event, fingerprint,"
+        " volatile, received_at, not_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            item.ticket,
+            item.instance,
+            event.dedupe_key,
+            event.replay_key,
+            item.session_key,
+            item.agent_id,
+            item.admission,
+            event_to_json(event),
+            event.message_id,
+            event.volatile,
+            now,
+            item.not_before,
+        ),
+    )
+    row = InboxRow(
+        int(cursor.lastrowid or 0),
+        item.ticket,
+        event,
+        item.session_key,
+        item.agent_id,
+        item.admission,
+        now,
+        item.not_before,
+    )
+    return Verdict("accepted", item.ticket), row
+
+
+def _known(connection: sqlite3.Connection, event: Event, now: float) -> Any:
+    cursor = connection.execute(
+        "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND dedupe_key = ?",
+        (event.instance, event.dedupe_key),
+    )
+    found = _one(cursor)
+    if found is None and event.replay_key is not None and event.replay_window > 0:
+        cursor = connection.execute(
+            "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND replay_key = ? AND received_at > ?",
+            (event.instance, event.replay_key, now - event.replay_window),
+        )
+        found = _one(cursor)
+    return found
+
+
+def _one(cursor: sqlite3.Cursor) -> dict[str, Any] | None:
+    row = cursor.fetchone()
+    return None if row is None else dict(zip((d[0] for d in cursor.description), row, strict=True))
+
+
+def _count(connection: sqlite3.Connection, item: Judged, now: float) -> Verdict:
+    if item.kind == "unparsable" and item.raw is not None:
+        connection.execute(
+            "INSERT INTO unparsable (instance, raw, error, at) VALUES (?, ?, ?, ?)",
+            (item.instance, item.raw.raw[:_RAW_LIMIT], item.raw.error[:500], now),
+        )
+    day = time.strftime("%Y-%m-%d", time.gmtime(now))
+    connection.execute(
+        "INSERT INTO verdicts (day, instance, verdict, reason, count) VALUES (?, ?, ?, ?, 1) "
+        "ON CONFLICT (day, instance, verdict, reason) DO UPDATE SET count = count + 1",
+        (day, item.instance, item.kind, item.reason[:80]),
+    )
+    return Verdict(item.kind, reason=item.reason)
+
+
+def begin(turn_id: str, inbox_ids: Sequence[int]) -> Job:
+    """A job that gives the inbox rows to a turn."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "UPDATE inbox SET state = 'running', turn_id = ? WHERE id = ? AND state IN ('waiting', 'running')",
+            [(turn_id, i) for i in inbox_ids],
+        )
+        reached("turn.beginning")
+
+    return job
+
+
+def close(
+    inbox_ids: Iterable[int], state: InboxState, answer: str, usage: Usage | None, now: float
+) -> Job:
+    """A job that closes inbox rows; their events' text is kept for the retention time, the answer for who asks again."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        tokens = None if usage is None else json.dumps([usage.prompt, usage.completion])
+        connection.executemany(
+            "UPDATE inbox SET state = ?, answer = ?, usage = ?, closed_at = ? WHERE id = ? AND closed_at IS NULL",
+            [(state, answer, tokens, now, i) for i in inbox_ids],
+        )
+        reached("turn.closing")
+
+    return job
+
+
+def enqueue(drafts: Sequence[Draft], now: float) -> Job:
+    """A job that puts pieces into the outbox, in order; its result are the new rows. A key that is there already is left as it is."""
+
+    def job(connection: sqlite3.Connection) -> list[OutboxRow]:
+        rows: list[OutboxRow] = []
+        for d in drafts:
+            cursor = connection.execute(
+                "INSERT OR IGNORE INTO outbox (key, instance, chat, thread, kind, turn_id, text, format, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    d.key,
+                    d.target.instance,
+                    d.target.chat,
+                    d.target.thread,
+                    d.kind,
+                    d.turn_id,
+                    d.piece.text,
+                    json.dumps(d.piece.format, separators=(",", ":")),
+                    now,
+                ),
+            )
+            if cursor.rowcount:
+                rows.append(
+                    OutboxRow(
+                        int(cursor.lastrowid or 0), d.key, d.target, d.piece, d.kind, "queued", False, 0, now, 0.0, None
+                    )
+                )
+        return rows
+
+    return job
+
+
+def claim(row_id: int, now: float) -> Job:
+    """A job that sets a row to `sending`: from its commit on, a lost answer means an unknown outcome."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE outbox SET state = 'sending', claimed_at = ? WHERE id = ?", (now, row_id))
+
+    return job
+
+
+def receipt(row_id: int, message_id: str, note: str | None, now: float) -> Job:
+    """A job that closes a row as delivered."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "UPDATE outbox SET state = 'sent', message_id = ?, error = ?, closed_at = ? WHERE id = ?",
+            (message_id, note, now, row_id),
+        )
+
+    return job
+
+
+def requeue(row_id: int, *, due_at: float, again: bool, attempts: int, error: str) -> Job:
+    """A job that puts a row back: it was certainly not taken, or (`again`) its outcome is unknown and it is sent again."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "UPDATE outbox SET state = 'queued', due_at = ?, again = max(again, ?), attempts = ?, error = ? WHERE id = ?",
+            (due_at, again, attempts, error[:500], row_id),
+        )
+
+    return job
+
+
+def write_off(row_id: int, state: Literal["dead", "dropped"], error: str, now: float) -> Job:
+    """A job that gives a row up: `dead` (refused or failed too often) or `dropped` (unknown outcome, and the owner wants no doubles)."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "UPDATE outbox SET state = ?, error = ?, closed_at = ? WHERE id = ?", (state, error[:500], now, row_id)
+        )
+
+    return job
+
+
+async def open_outbox(store: Store) -> list[OutboxRow]:
+    """Rows that are not closed, oldest first."""
+    rows = await store.read(
+        "SELECT id, key, instance, chat, thread, kind, text, format, state, again, attempts, created_at, due_at, claimed_at"
+        " FROM outbox WHERE state IN ('queued', 'sending') ORDER BY id"
+    )
+    return [
+        OutboxRow(
+            r["id"],
+            r["key"],
+            Target(r["instance"], r["chat"], r["thread"]),
+            Piece(r["text"], json.loads(r["format"])),
+            r["kind"],
+            r["state"],
+            bool(r["again"]),
+            r["attempts"],
+            r["created_at"],
+            r["due_at"],
+            r["claimed_at"],
+        )
+        for r in rows
+    ]
+
+
+async def open_inbox(store: Store) -> list[InboxRow]:
+    """Events that are not closed, in order of arrival."""
+    rows = await store.read(
+        "SELECT id, ticket, event, session_key, agent_id, admission, received_at, not_before, state, turn_id"
+        " FROM inbox WHERE state IN ('waiting', 'running') ORDER BY id"
+    )
+    return [
+        InboxRow(
+            r["id"],
+            r["ticket"],
+            event_from_json(r["event"]),
+            r["session_key"],
+            r["agent_id"],
+            r["admission"],
+            r["received_at"],
+            r["not_before"],
+            r["state"],
+            r["turn_id"],
+        )
+        for r in rows
+    ]
+
+
+async def answer_of(store: Store, ticket: str) -> tuple[str, str, Usage] | None:
+    """State, answer and usage of a ticket; `None` for one that nobody knows."""
+    rows = await store.read("SELECT state, answer, usage FROM inbox WHERE ticket = ?", (ticket,))
+    if not rows:
+        return None
+    tokens = json.loads(rows[0]["usage"] or "[0,0]")
+    return rows[0]["state"], rows[0]["answer"] or "", Usage(*tokens)
+
+
+async def watermark(store: Store, instance: str, name: str) -> str | None:
+    """The stored watermark."""
+    rows = await store.read("SELECT value FROM watermarks WHERE instance = ? AND name = ?", (instance, name))
+    return rows[0]["value"] if rows else None

@@ -1,0 +1,77 @@
+"""Where an event belongs: its agent and its session key. Pure.
+
+Session key: `agent:<agentId>:<account>:<platform>:<kind>:<chat>[:t=<thread>][:u=<sender>]`, each part percent-encoded, so that two
+different places never share a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, unquote
+
+from hermes.agent import SessionSpec
+from hermes.errors import ConfigError
+from hermes.events import Event, Target
+
+__all__ = ["Route", "SharingRules", "format_target", "parse_target", "route", "session_key"]
+
+DEFAULT_AGENT = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class SharingRules:
+    """Who shares a conversation: in groups each sender has one of his own by default, in threads everybody shares."""
+
+    group: Literal["per_sender", "shared"] = "per_sender"
+    thread: Literal["per_sender", "shared"] = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where an event goes."""
+
+    key: str
+    spec: SessionSpec
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="-_.@+", errors="surrogatepass")
+
+
+def session_key(event: Event, agent_id: str, sharing: SharingRules) -> str:
+    """The event's session; injective in everything that separates conversations."""
+    chat = event.chat if event.session is None else event.session
+    key = ":".join(
+        ("agent", _part(agent_id), _part(event.account), _part(event.platform), event.kind, _part(chat))
+    )
+    if event.thread is not None:
+        key += f":t={_part(event.thread)}"
+    if event.kind in ("group", "channel"):
+        rule = sharing.group if event.thread is None else sharing.thread
+        if rule == "per_sender":
+            key += f":u={_part(event.sender.id)}"
+    return key
+
+
+def route(event: Event, sharing: SharingRules, agent_id: str = DEFAULT_AGENT) -> Route:
+    """The agent and session for an event."""
+    key = session_key(event, agent_id, sharing)
+    spec = SessionSpec(key, agent_id, event.platform, event.instance, event.kind, event.chat, event.thread)
+    return Route(key, spec)
+
+
+def parse_target(text: str) -> Target:
+    """The target written as `instance:chat[:thread]`. Raises `ConfigError` with an example."""
+    parts = text.split(":")
+    if len(parts) not in (2, 3) or not all(parts):
+        raise ConfigError(
+            f'{text!r} is no delivery target; write "platform:chat" or "platform:chat:thread", for example "telegram:12345"'
+        )
+    return Target(parts[0], unquote(parts[1]), unquote(parts[2]) if len(parts) == 3 else None)
+
+
+def format_target(target: Target) -> str:
+    """The inverse of `parse_target`."""
+    thread = f":{_part(target.thread)}" if target.thread is not None else ""
+    return f"{target.instance}:{_part(target.chat)}{thread}"

@@ -1,0 +1,88 @@
+"""Every sentence that the system itself says, by key and language.
+
+`say("de", "model_down")`. A language or a key that is missing in it falls back to English; an unknown key is a programming error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["LANGUAGES", "SENTENCES", "say"]
+
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "pairing": "Hello. I do not know you yet. Give this code to my owner: {code} (valid for one hour).",
+        "unsupported": "I cannot read this kind of message yet ({what}). Please write it as text.",
+        "too_long": "This message is too long for me ({chars} characters, at most {limit}).",
+        "backlog": "Too many messages at once. I will take new ones again in a moment.",
+        "model_down": "The model cannot be reached at the moment. Send /retry to try again.",
+        "model_timeout": "The model did not answer in time. Send /retry to try again.",
+        "model_auth": "The model's provider refused the key. Whoever runs me can set it with: hermes model.",
+        "model_rate_limit": "The model's provider is limiting us. Please try again in a while with /retry.",
+        "model_overload": "The model's provider is overloaded. Please try again in a while with /retry.",
+        "model_bad_request": "The model's provider refused the request. /new starts afresh, /retry tries again.",
+        "model_malformed": "The model's answer could not be read. Send /retry to try again.",
+        "model_config": "No model is set up yet. Whoever runs me can choose one with: hermes model.",
+        "overflow": "This conversation no longer fits into the model's window. /new starts afresh.",
+        "history_unreadable": "The history of this conversation cannot be read, so I did not answer. Whoever runs me should run: hermes doctor. /retry tries again.",
+        "store_unavailable": "I could not save this turn. Please try again with /retry.",
+        "internal": "Something went wrong in here and was written to the log. Send /retry to try again.",
+        "empty_answer": "The model gave no answer. Send /retry to try again.",
+        "budget": "I stopped after {calls} model calls.",
+        "history_cut": "(This conversation is longer than the model's window; I no longer see its oldest part.)",
+        "dead": "This message made me fail {starts} times, so I put it aside. Please try again in other words.",
+        "expired": "I was away too long to take up this message again. Send /retry if it still matters.",
+        "stopped": "Stopped.",
+        "cancelled": "Cancelled.",
+        "nothing_running": "Nothing is running.",
+        "fresh": "A fresh conversation begins.",
+        "hello": "Hello. Write to me, or send /help to see what I can do.",
+        "help": "What you can send me:",
+        "unknown_command": "I do not know {command}. /help lists what I know.",
+        "status": "Session {session}: {messages} messages, {tokens} tokens in this conversation. Model: {model}. Waiting: {waiting}.",
+        "usage": "This conversation: {turns} turns, {calls} model calls, {prompt} tokens in, {completion} tokens out.",
+        "model": "The model is {model}.",
+        "nothing_to_retry": "There is nothing to try again.",
+        "nothing_to_undo": "There is nothing to take back.",
+        "undone": 'Taken back: "{text}"',
+        "titled": "This conversation is now called {title}.",
+        "title_is": "This conversation is called {title}.",
+        "title_usage": "Send /title followed by the new title.",
+        "whoami": "You are {name} (id {sender}) on {platform}. Admitted: {admission}.",
+        "no_sessions": "There are no earlier conversations here.",
+        "sessions": "Conversations here (newest first):",
+        "resumed": "We go on with: {title}.",
+        "resume_usage": "Send /resume followed by a number from /sessions.",
+        "shutting_down": "I am being restarted; your message is kept and answered afterwards.",
+    },
+    "de": {
+        "pairing": "Hallo. Ich kenne Sie noch nicht. Geben Sie meinem Besitzer diesen Code: {code} (eine Stunde gültig).",
+        "unsupported": "Diese Art von Nachricht kann ich noch nicht lesen ({what}). Bitte schreiben Sie sie als Text.",
+        "too_long": "Diese Nachricht ist zu lang für mich ({chars} Zeichen, höchstens {limit}).",
+        "backlog": "Zu viele Nachrichten auf einmal. Gleich nehme ich wieder neue an.",
+        "model_down": "Das Modell ist gerade nicht erreichbar. /retry versucht es noch einmal.",
+        "model_timeout": "Das Modell hat nicht rechtzeitig geantwortet. /retry versucht es noch einmal.",
+        "model_auth": "Der Anbieter des Modells hat den Schlüssel abgelehnt. Mein Betreiber kann ihn setzen mit: hermes model.",
+        "model_config": "Es ist noch kein Modell eingerichtet. Mein Betreiber kann eines wählen mit: hermes model.",
+        "stopped": "Angehalten.",
+        "nothing_running": "Es läuft gerade nichts.",
+        "fresh": "Ein neues Gespräch beginnt.",
+        "hello": "Hallo. Schreiben Sie mir, oder senden Sie /help, um zu sehen, was ich kann.",
+        "help": "Was Sie mir senden können:",
+        "unknown_command": "{command} kenne ich nicht. /help zeigt, was ich kenne.",
+        "nothing_to_retry": "Es gibt nichts zu wiederholen.",
+    },
+}
+LANGUAGES = tuple(SENTENCES)
+
+
+def say(language: str, key: str, /, **fields: object) -> str:
+    """The sentence `key` in `language`, filled in. Raises `KeyError` for a key that English does not have."""
+    table = SENTENCES.get(language.split("-")[0].split("_")[0].lower(), SENTENCES["en"])
+    template = table.get(key) or SENTENCES["en"][key]
+    return template.format_map(_Blank(fields))
+
+
+class _Blank(dict[str, object]):
+    def __missing__(self, key: str) -> str:
+        return "?"
