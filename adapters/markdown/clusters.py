@@ -1,0 +1,60 @@
+"""Where a reader sees one character: cuts must not fall inside it.
+
+A small part of the grapheme clusters of https://www.unicode.org/reports/tr29/ that needs no tables:
+combining marks, variation selectors, joined, toned and tagged emoji, flags, Hangul syllables.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_JOINER = "\u200d"
+_LONGEST = 256
+
+
+def is_boundary(text: str, at: int) -> bool:
+    """Whether a reader could see a new character begin at `at`."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    if after.isascii():
+        return not (before == "\r" and after == "\n")
+    if _JOINER in (before, after) or _extends(after):
+        return False
+    if _is_flag_letter(before) and _is_flag_letter(after):
+        return _flag_letters_before(text, at) % 2 == 0
+    return not _joins_hangul(before, after)
+
+
+def boundary_before(text: str, at: int, floor: int) -> int:
+    """The last boundary in `(floor, at]`, or `at` where the cluster has no end worth waiting for."""
+    for candidate in range(at, max(floor, at - _LONGEST), -1):
+        if is_boundary(text, candidate):
+            return candidate
+    return at
+
+
+def _extends(char: str) -> bool:
+    return (
+        unicodedata.category(char).startswith("M")
+        or "\U0001f3fb" <= char <= "\U0001f3ff"
+        or "\U000e0020" <= char <= "\U000e007f"
+    )
+
+
+def _is_flag_letter(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _flag_letters_before(text: str, at: int) -> int:
+    start = at
+    # Bounded: a run without end has no pairs that anyone could read.
+    while start > max(0, at - 16 * _LONGEST) and _is_flag_letter(text[start - 1]):
+        start -= 1
+    return at - start
+
+
+def _joins_hangul(before: str, after: str) -> bool:
+    return (
+        "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
+    ) and "\u1160" <= after <= "\u11ff"

@@ -1,0 +1,101 @@
+"""Markdown as messages of text and entities: nothing needs escaping, so nothing can be escaped wrongly.
+
+Source: https://core.telegram.org/bots/api#messageentity, offsets and lengths in UTF-16 code units.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.markdown.cuts import Region, cut_ranges
+from adapters.markdown.flat import Flat, Span, SpanType, flatten
+from adapters.markdown.split import utf16_len
+
+MAX_ENTITIES = 100
+"""A server shows no more in one message (https://limits.tginfo.me, `message_entities_max`)."""
+
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_DEAREST: tuple[SpanType, ...] = ("text_link", "pre", "blockquote", "spoiler", "code")
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One entity of a message; `offset` and `length` count UTF-16 code units."""
+
+    type: SpanType
+    offset: int
+    length: int
+    url: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedPiece:
+    """One message: never blank, its entities complete in themselves, outer ones first."""
+
+    text: str
+    entities: tuple[Entity, ...] = ()
+
+
+def render_entities(markdown: str, limit: int = 4096, reserve: int = 0) -> list[FormattedPiece]:
+    """The messages that show a Markdown text, in order; none when there is nothing to show.
+
+    Each is at most `limit - reserve` UTF-16 units long. Joined, they are the displayed text; only white
+    space beside a cut is dropped. Raises `ValueError` when no character fits (`limit - reserve` below 2).
+    """
+    room = limit - reserve
+    if room < 2:
+        raise ValueError(f"A message of {limit} units with {reserve} kept back has no room for a character.")
+    flat = flatten(markdown)
+    ranges = cut_ranges(flat.text, room, utf16_len, _regions(flat, room))
+    return [_piece(flat, start, end) for start, end in ranges]
+
+
+def _regions(flat: Flat, room: int) -> list[Region]:
+    """Links, code spans and blocks that fit are kept whole; longer blocks are cut between lines."""
+    regions: list[Region] = []
+    for span in flat.spans:
+        if span.type not in ("text_link", "code", "pre"):
+            continue
+        if utf16_len(flat.text[span.start : span.end]) <= room:
+            regions.append(Region(span.start, span.end))
+        elif span.type == "pre":
+            regions.append(Region(span.start, span.end, is_code=True))
+    return regions
+
+
+def _piece(flat: Flat, start: int, end: int) -> FormattedPiece:
+    text = flat.text[start:end]
+    astral = [found.start() for found in _ASTRAL.finditer(text)]
+    entities: list[Entity] = []
+    for span in _affordable(_clip(flat.spans, text, start)):
+        offset = span.start + bisect_left(astral, span.start)
+        length = span.end + bisect_left(astral, span.end) - offset
+        entities.append(Entity(span.type, offset, length, span.url, span.language))
+    return FormattedPiece(text, tuple(entities))
+
+
+def _clip(spans: Sequence[Span], text: str, start: int) -> list[Span]:
+    """The spans that lie in a piece, in its own offsets, without white space at their ends."""
+    clipped: list[Span] = []
+    for span in spans:
+        low, high = max(0, span.start - start), min(len(text), span.end - start)
+        if low >= high or not (inner := text[low:high].strip()):
+            continue
+        if span.type != "pre":
+            low += len(text[low:high]) - len(text[low:high].lstrip())
+            high = low + len(inner)
+        clipped.append(Span(span.type, low, high, span.url, span.language))
+    return clipped
+
+
+def _affordable(spans: list[Span]) -> list[Span]:
+    if len(spans) <= MAX_ENTITIES:
+        return spans
+    dear = [span for span in spans if span.type in _DEAREST]
+    cheap = [span for span in spans if span.type not in _DEAREST]
+    kept = set(map(id, [*dear, *cheap][:MAX_ENTITIES]))
+    return [span for span in spans if id(span) in kept]
