@@ -43,7 +43,9 @@ class Decision:
     pair: bool = False
 
 
-def judge(event: Event, rules: DoorRules, standing: Standing, now: float, *, control: bool = False) -> Decision:
+def judge(
+    event: Event, rules: DoorRules, standing: Standing, now: float, *, control: bool = False
+) -> Decision:
     """Decide on one event. `control`: a command such as /stop, which no rate holds back."""
     if event.admitted is None and event.sender.is_bot:
         return Decision("ignored", "sender is a bot")

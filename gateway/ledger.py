@@ -49,7 +49,9 @@ __all__ = [
     "write_off",
 ]
 
-InboxState = Literal["waiting", "running", "answered", "merged", "steered", "silent", "failed", "stopped", "dead"]
+InboxState = Literal[
+    "waiting", "running", "answered", "merged", "steered", "silent", "failed", "stopped", "dead"
+]
 OutboxKind = Literal["reply", "notice", "send"]
 
 _RAW_LIMIT = 64 * 1024
@@ -248,9 +250,7 @@ def begin(turn_id: str, inbox_ids: Sequence[int]) -> Job:
     return job
 
 
-def close(
-    inbox_ids: Iterable[int], state: InboxState, answer: str, usage: Usage | None, now: float
-) -> Job:
+def close(inbox_ids: Iterable[int], state: InboxState, answer: str, usage: Usage | None, now: float) -> Job:
     """A job that closes inbox rows; their events' text is kept for the retention time, the answer for who asks again."""
 
     def job(connection: sqlite3.Connection) -> None:
@@ -288,7 +288,17 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
             if cursor.rowcount:
                 rows.append(
                     OutboxRow(
-                        int(cursor.lastrowid or 0), d.key, d.target, d.piece, d.kind, "queued", False, 0, now, 0.0, None
+                        int(cursor.lastrowid or 0),
+                        d.key,
+                        d.target,
+                        d.piece,
+                        d.kind,
+                        "queued",
+                        False,
+                        0,
+                        now,
+                        0.0,
+                        None,
                     )
                 )
         return rows
@@ -334,7 +344,8 @@ def write_off(row_id: int, state: Literal["dead", "dropped"], error: str, now: f
 
     def job(connection: sqlite3.Connection) -> None:
         connection.execute(
-            "UPDATE outbox SET state = ?, error = ?, closed_at = ? WHERE id = ?", (state, error[:500], now, row_id)
+            "UPDATE outbox SET state = ?, error = ?, closed_at = ? WHERE id = ?",
+            (state, error[:500], now, row_id),
         )
 
     return job

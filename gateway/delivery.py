@@ -1,0 +1,298 @@
+"""Replies out, once and in order: one lane per chat, the platform's pace, retries, unknown outcomes, dead letters.
+
+A row is set to `sending` and committed before the call. What happens then decides its fate:
+    receipt                      -> sent
+    certainly not taken          -> queued again (after `retry_after`, or with growing pauses)
+    unknown outcome              -> sent again where the platform de-duplicates or `on_unknown: resend`, else dropped and reported
+    refused, or failed too often -> dead letter
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import structlog
+
+from gateway import ledger
+from gateway.ledger import Draft, OutboxRow
+from gateway.pace import Pacer
+from hermes.adapter import Adapter
+from hermes.clock import Clock
+from hermes.errors import (
+    AdapterError,
+    NotTaken,
+    OutcomeUnknown,
+    Rejected,
+    StoreUnavailable,
+    Unauthorized,
+    Unreachable,
+)
+from hermes.events import Target
+from hermes.failpoint import reached
+from hermes.store import Job, Store
+
+__all__ = ["Delivery", "DeliveryRules", "Fate", "decide"]
+
+log = structlog.get_logger("gateway.delivery")
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRules:
+    """on_unknown: what to do when nobody knows whether a message arrived. attempts: failures until a dead letter. max_age: seconds."""
+
+    on_unknown: Literal["resend", "drop"] = "resend"
+    attempts: int = 8
+    max_age: float = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a row after a failure. delay: seconds until it is tried again (`state` "queued")."""
+
+    state: Literal["queued", "dead", "dropped"]
+    delay: float = 0.0
+    again: bool = False
+    attempts: int = 0
+
+
+def decide(
+    row: OutboxRow,
+    error: AdapterError,
+    rules: DeliveryRules,
+    *,
+    deduplicates: bool,
+    now: float,
+    jitter: float,
+) -> Fate:
+    """Pure: the fate of a row whose send failed with `error`. `jitter` in 0..1."""
+    old = now - row.created_at > rules.max_age
+    attempts = row.attempts + 1
+    pause = min(60.0, 0.5 * 2.0 ** min(attempts, 8)) * (0.75 + 0.5 * jitter)
+    match error:
+        case OutcomeUnknown():
+            if not deduplicates and rules.on_unknown == "drop":
+                return Fate("dropped")
+            return (
+                Fate("dead")
+                if attempts >= rules.attempts
+                else Fate("queued", pause, again=True, attempts=attempts)
+            )
+        case NotTaken(retry_after=float() | int() as told):
+            return Fate("dead") if old else Fate("queued", float(told), attempts=row.attempts)
+        case NotTaken():
+            return Fate("dead") if attempts >= rules.attempts else Fate("queued", pause, attempts=attempts)
+        case Unreachable() | Unauthorized():
+            return Fate("dead") if old else Fate("queued", pause, attempts=min(attempts, rules.attempts - 1))
+        case _:
+            return Fate("dead")
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    rows: deque[OutboxRow] = field(default_factory=deque)
+    task: asyncio.Task[None] | None = None
+
+
+class Delivery:
+    """Sends what stands in the outbox. `group` tells whether a target is a group chat (their pace differs)."""
+
+    def __init__(
+        self,
+        store: Store,
+        adapters: Mapping[str, Adapter],
+        clock: Clock,
+        rules: Callable[[], DeliveryRules],
+        group: Callable[[Target], bool] = lambda target: target.chat.startswith("-"),
+    ) -> None:
+        self._store = store
+        self._adapters = adapters
+        self._clock = clock
+        self._rules = rules
+        self._group = group
+        self._lanes: dict[tuple[str, str], _Lane] = {}
+        self._pacers: dict[str, Pacer] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.sent = 0
+        self.lost = 0
+        self.dead = 0
+
+    @property
+    def waiting(self) -> int:
+        """Rows that wait or are being sent."""
+        return sum(len(lane.rows) for lane in self._lanes.values())
+
+    def compose(
+        self, targets: Sequence[Target], markdown: str, key: str, kind: ledger.OutboxKind = "reply"
+    ) -> list[Draft]:
+        """The outbox rows for a reply, rendered by the targets' adapters. Targets of platforms that are not there are left out, with a log line."""
+        drafts: list[Draft] = []
+        for n, target in enumerate(targets):
+            adapter = self._adapters.get(target.instance)
+            if adapter is None:
+                log.error("delivery.no_such_platform", instance=target.instance)
+                continue
+            pieces = adapter.render(markdown, target)
+            drafts += [Draft(f"{key}:{n}:{i}", target, piece, kind) for i, piece in enumerate(pieces)]
+        return drafts
+
+    async def recover(self) -> None:
+        """Take up the rows of an earlier process; those at `sending` have an unknown outcome. Before the adapters start."""
+        for row in await ledger.open_outbox(self._store):
+            if row.state != "sending":
+                self.wake([row])
+                continue
+            await self._settle_failure(
+                row, OutcomeUnknown("the process ended between send and receipt"), first=True
+            )
+
+    def wake(self, rows: Sequence[OutboxRow]) -> None:
+        """New rows, committed, in order."""
+        for row in rows:
+            lane = self._lanes.setdefault((row.target.instance, row.target.chat), _Lane())
+            lane.rows.append(row)
+            self._idle.clear()
+            if lane.task is None:
+                name = f"lane {row.target.instance}"
+                lane.task = asyncio.create_task(
+                    self._drain(lane, (row.target.instance, row.target.chat)), name=name
+                )
+
+    async def flush(self) -> None:
+        """Return when nothing waits any more."""
+        await self._idle.wait()
+
+    async def aclose(self) -> None:
+        """Stop sending; what was not sent stays in the outbox. A call under way is waited for briefly, so that its receipt is stored."""
+        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5.0)
+
+    async def typing(self, target: Target) -> None:
+        """Show that somebody is writing, if there is room for it."""
+        adapter = self._adapters.get(target.instance)
+        if adapter is None or not adapter.capabilities.typing:
+            return
+        pacer, now = self._pacer(target.instance, adapter), self._clock.monotonic()
+        if (target.instance, target.chat) in self._lanes or not pacer.may_sign(
+            target.chat, now, group=self._group(target)
+        ):
+            return
+        pacer.sign(now)
+        try:
+            await adapter.typing(target)
+        except AdapterError as e:
+            log.debug("delivery.typing_failed", instance=target.instance, error=str(e))
+
+    def _pacer(self, instance: str, adapter: Adapter) -> Pacer:
+        pacer = self._pacers.get(instance)
+        if pacer is None:
+            pacer = self._pacers[instance] = Pacer(adapter.capabilities.pace)
+        return pacer
+
+    async def _drain(self, lane: _Lane, key: tuple[str, str]) -> None:
+        try:
+            while lane.rows:
+                row = lane.rows[0]
+                await self._wait_turn(row)
+                rest = await self._send(row)
+                if rest is None:
+                    lane.rows.popleft()
+                else:
+                    lane.rows[0] = rest
+        finally:
+            lane.task = None
+            if self._lanes.get(key) is lane and not lane.rows:
+                del self._lanes[key]
+            if not self._lanes:
+                self._idle.set()
+
+    async def _wait_turn(self, row: OutboxRow) -> None:
+        """Wait for the row's time, the store, and the platform's pace."""
+        due = row.due_at - self._clock.time()
+        if due > 0:
+            await self._clock.sleep(due)
+        await self._store.wait_healthy()
+        adapter = self._adapters.get(row.target.instance)
+        if adapter is None:
+            return
+        pacer = self._pacer(row.target.instance, adapter)
+        group = self._group(row.target)
+        while (wait := pacer.wait(row.target.chat, self._clock.monotonic(), group=group)) > 0:
+            await self._clock.sleep(wait)
+        pacer.book(row.target.chat, self._clock.monotonic(), group=group)
+
+    async def _send(self, row: OutboxRow) -> OutboxRow | None:
+        """Send the row once; the row as it waits on, or `None` when it is closed."""
+        adapter = self._adapters.get(row.target.instance)
+        if adapter is None:
+            return await self._settle_failure(row, Rejected("this platform is not set up any more"))
+        try:
+            await self._store.write(ledger.claim(row.id, self._clock.time()))
+        except StoreUnavailable:
+            return replace(row, due_at=self._clock.time() + 1.0)
+        reached("outbox.claimed")
+        # From here to the receipt a cancelled lane finishes its call: a receipt that is not stored would be a message sent twice.
+        return await asyncio.shield(asyncio.create_task(self._call(adapter, row), name="send"))
+
+    async def _call(self, adapter: Adapter, row: OutboxRow) -> OutboxRow | None:
+        try:
+            receipt = await adapter.send(row.target, row.piece, key=row.key, again=row.again)
+        except AdapterError as error:
+            return await self._settle_failure(row, error)
+        reached("outbox.sent")
+        if receipt.note:
+            log.info("delivery.note", instance=row.target.instance, note=receipt.note)
+        self.sent += 1
+        await self._record(ledger.receipt(row.id, receipt.message_id, receipt.note, self._clock.time()))
+        reached("outbox.receipted")
+        return None
+
+    async def _settle_failure(
+        self, row: OutboxRow, error: AdapterError, *, first: bool = False
+    ) -> OutboxRow | None:
+        adapter = self._adapters.get(row.target.instance)
+        now = self._clock.time()
+        window = adapter.capabilities.dedupe_window if adapter else 0.0
+        fresh = row.claimed_at is None or now - row.claimed_at < window
+        deduplicates = adapter is not None and adapter.capabilities.deduplicates and fresh
+        fate = decide(row, error, self._rules(), deduplicates=deduplicates, now=now, jitter=random.random())  # noqa: S311
+        if fate.state == "queued":
+            delay = 0.0 if first else fate.delay
+            await self._record(
+                ledger.requeue(
+                    row.id, due_at=now + delay, again=fate.again, attempts=fate.attempts, error=str(error)
+                )
+            )
+            log.info(
+                "delivery.retry", instance=row.target.instance, seconds=round(delay, 1), error=str(error)
+            )
+            waiting = replace(row, due_at=now + delay, again=row.again or fate.again, attempts=fate.attempts)
+            if first:
+                self.wake([waiting])
+            return waiting
+        if fate.state == "dropped":
+            self.lost += 1
+        else:
+            self.dead += 1
+        log.warning(f"delivery.{fate.state}", instance=row.target.instance, row=row.id, error=str(error))
+        await self._record(ledger.write_off(row.id, fate.state, str(error), now))
+        return None
+
+    async def _record(self, job: Job) -> None:
+        """Commit what happened, however long the store is away: this is the only memory of it."""
+        while True:
+            try:
+                await self._store.write(job)
+            except StoreUnavailable:
+                await self._store.wait_healthy()
+                await self._clock.sleep(0.2)
+            else:
+                return
