@@ -7,6 +7,7 @@ from typing import Protocol
 from aiohttp import web
 
 HOST = "127.0.0.1"
+_LIVE_BEFORE_SWEEP = 1024
 
 
 class LoopbackServer:
@@ -19,6 +20,8 @@ class LoopbackServer:
     def __init__(self, app: web.Application, port: int = 0) -> None:
         self.port = port
         self.stopping = asyncio.Event()
+        self.connections_opened = 0
+        self._live: set[object] = set()
         self._app = app
         self._runner: web.AppRunner | None = None
         self._site: web.TCPSite | None = None
@@ -33,6 +36,24 @@ class LoopbackServer:
         """TCP connections that are open now, idle ones included."""
         server = self._runner.server if self._runner else None
         return len(server.connections) if server else 0
+
+    @property
+    def connections_closed(self) -> int:
+        """Connections that carried a request and are closed now."""
+        self._forget_closed()
+        return self.connections_opened - len(self._live)
+
+    def count_connection(self, request: web.Request) -> None:
+        """Note the connection of a request."""
+        if request.protocol not in self._live:
+            self._live.add(request.protocol)
+            self.connections_opened += 1
+            if len(self._live) > _LIVE_BEFORE_SWEEP:
+                self._forget_closed()
+
+    def _forget_closed(self) -> None:
+        server = self._runner.server if self._runner else None
+        self._live &= set(server.connections) if server else set()
 
     async def start(self) -> None:
         """Bind and listen. Raises `OSError` when the port is taken."""

@@ -12,8 +12,8 @@ Entity = dict[str, Any]
 
 KNOWN = frozenset({
     "mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number", "bold", "italic",
-    "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote", "code", "pre", "text_link",
-    "text_mention", "custom_emoji", "date_time",
+    "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote", "code", "pre",
+    "text_link", "text_mention", "custom_emoji", "date_time",
 })  # fmt: skip
 MOST_ENTITIES = 100
 _AUTOMATIC = re.compile(
