@@ -1,0 +1,151 @@
+"""A model behind a chat-completions endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agent_core.models.chat_fold import Folder, RefusedInStream
+from agent_core.models.chat_wire import WireSettings, build_request, encode_request
+from agent_core.models.classify import classify, parse_refusal, retry_after
+from agent_core.models.estimate import TokenEstimate
+from agent_core.models.limits import Limits
+from agent_core.models.sse import BodyReader, WholeBody, body_reader
+from hermes.clock import Clock, SystemClock
+from hermes.config import Network
+from hermes.errors import ModelError
+from hermes.messages import Usage
+from hermes.model import Completion, ModelRequest
+
+if TYPE_CHECKING:
+    from agent_core.models.transport import Answer, Transport
+
+__all__ = ["ChatModel", "Endpoint"]
+
+_ERROR_BODY = 64 * 1024
+_AFTER_DONE = (
+    0.25  # for the end of the body once [DONE] has come; a server that holds on loses the connection
+)
+_AFTER_FINISH = 5.0  # for the figures that follow the finish reason
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a provider answers. `headers` hold the key, and so are kept out of `repr`."""
+
+    provider: str
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    limits: Limits = field(default_factory=Limits)
+    network: Network = field(default_factory=Network)
+
+    def connect(self) -> Transport:
+        """A pool of connections. Slow the first time (library, certificates): call it off the loop."""
+        # The library costs 0.3 s: it is imported when needed.
+        from agent_core.models.transport import Transport  # noqa: PLC0415
+
+        return Transport(self.base_url, self.headers, self.limits, self.network)
+
+
+class ChatModel:
+    """A `hermes.model.Model` over chat completions. One try per call; many calls may run at once."""
+
+    def __init__(self, endpoint: Endpoint, settings: WireSettings, clock: Clock | None = None) -> None:
+        self._endpoint = endpoint
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._transport: Transport | None = None
+        self._opening = asyncio.Lock()
+        self._estimate = TokenEstimate()
+
+    @property
+    def name(self) -> str:
+        """The model's name as the provider knows it."""
+        return self._settings.model
+
+    @property
+    def window(self) -> int:
+        """The context window in tokens."""
+        return self._settings.window
+
+    @property
+    def estimate(self) -> TokenEstimate:
+        """What is known of this model's token counts so far; each answer with usage improves it."""
+        return self._estimate
+
+    async def prepare(self) -> None:
+        """Import the HTTP library and read certificates, in a thread. The first call does it otherwise."""
+        await self._connected()
+
+    async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
+        """See `hermes.model.Model.complete`."""
+        transport = self._transport or await self._connected()
+        expected = self._estimate.request(request)
+        body = encode_request(build_request(request, self._settings, expected))
+        folder = Folder(on_text, origin=self._settings.origin)
+        try:
+            async with transport.post("/chat/completions", body) as answer:
+                if answer.status != 200:
+                    raise await self._refused(answer)
+                await self._read(answer, folder)
+        except RefusedInStream as error:
+            refusal = parse_refusal(error.body)
+            raise classify(None, refusal, provider=self._endpoint.provider, model=self.name) from None
+        except ModelError:
+            # After the finish reason nothing is missing but figures and the end of the body.
+            if not folder.finished:
+                raise
+        completion = folder.completion()
+        if completion.usage.estimated:
+            return self._estimated(completion, expected)
+        self._estimate = self._estimate.learned(request, completion.usage.prompt)
+        return completion
+
+    async def aclose(self) -> None:
+        """Close connections. Calls under way fail."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.aclose()
+
+    async def _connected(self) -> Transport:
+        async with self._opening:
+            if self._transport is None:
+                self._transport = await asyncio.to_thread(self._endpoint.connect)
+            return self._transport
+
+    async def _read(self, answer: Answer, folder: Folder) -> None:
+        reader: BodyReader | None = None
+        latest, seen = time.monotonic(), 0
+        async for chunk in answer.chunks():
+            reader = reader or body_reader(chunk)
+            for data in reader.feed(chunk) if reader else ():
+                folder.feed(data)
+            if folder.finished:
+                answer.hurry(_AFTER_DONE if folder.done else _AFTER_FINISH)
+            elif folder.events != seen:
+                latest, seen = time.monotonic(), folder.events
+            elif time.monotonic() - latest > self._endpoint.limits.stall:
+                told = f"{self._endpoint.provider} keeps the connection but sends nothing."
+                raise ModelError(told, kind="timeout")
+        for data in reader.finish() if reader else ():
+            folder.feed(data)
+        folder.done = folder.done or isinstance(reader, WholeBody)
+
+    async def _refused(self, answer: Answer) -> ModelError:
+        provider = self._endpoint.provider
+        if 300 <= answer.status < 400:
+            return ModelError(
+                f"{provider} sends to another address (HTTP {answer.status}); correct `base_url`.",
+                kind="config",
+                status=answer.status,
+            )
+        refusal = parse_refusal(await answer.body(_ERROR_BODY))
+        wait = retry_after(answer.headers, self._clock.time())
+        return classify(answer.status, refusal, provider=provider, model=self.name, wait=wait)
+
+    def _estimated(self, completion: Completion, prompt: int) -> Completion:
+        written = self._estimate.messages([completion.message])
+        return replace(completion, usage=Usage(prompt, written, estimated=True))
