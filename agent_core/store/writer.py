@@ -57,7 +57,7 @@ class Report:
 
 
 @dataclass(slots=True)
-class _BatchLost(Exception):  # noqa: N818  no error of ours: it carries one out of the batch
+class _BatchLost(Exception):
     cause: BaseException
 
 

@@ -51,7 +51,7 @@ INSERT INTO search_state(id, fold) VALUES(1, 1);
 CREATE VIEW messages_text(id, body) AS SELECT id, coalesce(search_text, body) FROM messages;
 
 CREATE VIRTUAL TABLE messages_fts USING fts5(
-    body, content='messages_text', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+    body, content='messages_text', content_rowid='id', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 
 CREATE TRIGGER messages_indexed AFTER INSERT ON messages WHEN (SELECT broken FROM search_state) = 0 BEGIN
