@@ -44,16 +44,17 @@ def section_class(schema: Schema, name: str) -> type[Section]:
 
 def shape(annotation: Annotation) -> Shape:
     """The shape behind `Annotated`, `Optional` and containers."""
-    if get_origin(annotation) is Annotated:
-        return shape(get_args(annotation)[0])
-    if get_origin(annotation) in {Union, types.UnionType}:
-        shapes = [shape(a) for a in get_args(annotation) if a is not type(None)]
+    origin: Annotation = get_origin(annotation)
+    arguments = get_args(annotation)
+    if origin is Annotated:
+        return shape(arguments[0])
+    if origin in {Union, types.UnionType}:
+        shapes = [shape(a) for a in arguments if a is not type(None)]
         return next((s for s in shapes if s.kind != "plain"), Shape("plain"))
     if annotation is SecretStr:
         return Shape("secret")
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return Shape("model", annotation)
-    origin, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return Shape("map", arguments[1])
     if isinstance(origin, type) and issubclass(origin, Sequence):

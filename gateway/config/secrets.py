@@ -27,7 +27,7 @@ def secret_name(path: Path) -> str:
 
 
 class Filler:
-    """Walks raw values beside their model, fills in secrets, notes those that config.yaml has in plain text."""
+    """Walks raw values beside their model, fills in secrets, notes those that stand in plain text."""
 
     def __init__(self, environment: Environment, is_literal: Callable[[Path], bool]) -> None:
         self._environment = environment
