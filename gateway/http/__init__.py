@@ -1,0 +1,6 @@
+"""The HTTP server that webhook and API share: one port, bounded in every direction, with probes for operators."""
+
+from gateway.http.probes import Probes
+from gateway.http.server import HttpServer
+
+__all__ = ["HttpServer", "Probes"]
