@@ -1,0 +1,6 @@
+"""Chat commands: one table feeds dispatch, /help and the platforms' menus."""
+
+from gateway.commands.parse import Invocation, parse_command
+from gateway.commands.table import COMMANDS, Command, CommandRequest, Reply, menu
+
+__all__ = ["COMMANDS", "Command", "CommandRequest", "Invocation", "Reply", "menu", "parse_command"]

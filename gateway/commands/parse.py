@@ -1,0 +1,28 @@
+"""Reading a chat command from a text. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hermes.events import Event
+
+__all__ = ["Invocation", "parse_command"]
+
+_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A command as it was typed: `name` in lower case, the rest of the text in `arguments`."""
+
+    name: str
+    arguments: str
+
+
+def parse_command(event: Event) -> Invocation | None:
+    """The command that the event is, if it is one: "/name" at the very start, where the event's text may be a command at all."""
+    if not event.command_text:
+        return None
+    match = _COMMAND.fullmatch(event.text.strip())
+    return None if match is None else Invocation(match[1].lower(), (match[2] or "").strip())

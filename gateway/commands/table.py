@@ -1,0 +1,188 @@
+"""The commands themselves. Each returns a `Reply`: what to say and what to commit with it; nothing is sent or stored here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.ledger import InboxRow
+from hermes.adapter import CommandInfo
+from hermes.agent import AgentHost, SessionInfo
+from hermes.store import Job
+
+__all__ = ["COMMANDS", "Command", "CommandRequest", "Reply", "menu"]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """One command to run. waiting: messages in the session's mailbox. stop: asks the running turn to stop; false when none runs."""
+
+    row: InboxRow
+    arguments: str
+    host: AgentHost
+    say: Callable[..., str]
+    waiting: int
+    stop: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a command wants. jobs: committed with the reply. forget: the live agent is dropped after the commit.
+    redo: run a turn with this text that takes the place of the last one. later: the running turn's end will answer."""
+
+    text: str = ""
+    jobs: tuple[Job, ...] = ()
+    forget: bool = False
+    redo: str | None = None
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. control: it passes the mailbox, since it is about the running turn."""
+
+    name: str
+    description: str
+    run: Callable[[CommandRequest], Awaitable[Reply]]
+    control: bool = False
+
+
+async def _help(request: CommandRequest) -> Reply:
+    lines = [f"/{c.name} - {c.description}" for c in COMMANDS.values()]
+    return Reply("\n".join([request.say("help"), *lines]))
+
+
+async def _start(request: CommandRequest) -> Reply:
+    return Reply(request.say("hello"))
+
+
+async def _new(request: CommandRequest) -> Reply:
+    return Reply(request.say("fresh"), (request.host.reset(request.row.session_key),), forget=True)
+
+
+async def _stop(request: CommandRequest) -> Reply:
+    if request.stop():
+        return Reply(request.say("stopped"), later=True)
+    return Reply(request.say("nothing_running"))
+
+
+async def _status(request: CommandRequest) -> Reply:
+    key = request.row.session_key
+    current = await _current(request)
+    usage = await request.host.usage(key)
+    text = request.say(
+        "status",
+        session=current.title if current and current.title else "-",
+        messages=current.messages if current else 0,
+        tokens=int(usage.get("prompt", 0)) + int(usage.get("completion", 0)),
+        model=request.host.model_name(key),
+        waiting=request.waiting,
+    )
+    return Reply(text)
+
+
+async def _model(request: CommandRequest) -> Reply:
+    return Reply(request.say("model", model=request.host.model_name(request.row.session_key)))
+
+
+async def _usage(request: CommandRequest) -> Reply:
+    usage: Mapping[str, Any] = await request.host.usage(request.row.session_key)
+    return Reply(request.say("usage", **usage))
+
+
+async def _retry(request: CommandRequest) -> Reply:
+    text = await request.host.last_input(request.row.session_key)
+    return Reply(request.say("nothing_to_retry")) if text is None else Reply(redo=text)
+
+
+async def _undo(request: CommandRequest) -> Reply:
+    key = request.row.session_key
+    text = await request.host.last_input(key)
+    if text is None:
+        return Reply(request.say("nothing_to_undo"))
+    return Reply(request.say("undone", text=_short(text)), (request.host.undo(key),), forget=True)
+
+
+async def _title(request: CommandRequest) -> Reply:
+    title = " ".join(request.arguments.split())[:80]
+    if title:
+        return Reply(
+            request.say("titled", title=title), (request.host.retitle(request.row.session_key, title),)
+        )
+    current = await _current(request)
+    if current is None or not current.title:
+        return Reply(request.say("title_usage"))
+    return Reply(request.say("title_is", title=current.title))
+
+
+async def _whoami(request: CommandRequest) -> Reply:
+    event = request.row.event
+    name = event.sender.name or event.sender.username or event.sender.id
+    return Reply(
+        request.say(
+            "whoami",
+            name=name,
+            sender=event.sender.id,
+            platform=event.instance,
+            admission=request.row.admission,
+        )
+    )
+
+
+async def _sessions(request: CommandRequest) -> Reply:
+    found = await request.host.sessions(request.row.session_key, limit=10)
+    if not found:
+        return Reply(request.say("no_sessions"))
+    lines = [f"{n}. {_titled(s)} ({s.messages})" for n, s in enumerate(found, 1)]
+    return Reply("\n".join([request.say("sessions"), *lines]))
+
+
+async def _resume(request: CommandRequest) -> Reply:
+    found = await request.host.sessions(request.row.session_key, limit=10)
+    choice = request.arguments
+    if not choice.isdecimal() or not 1 <= int(choice) <= len(found):
+        return Reply(request.say("resume_usage"))
+    chosen = found[int(choice) - 1]
+    job = request.host.resume(request.row.session_key, chosen.session_id)
+    return Reply(request.say("resumed", title=_titled(chosen)), (job,), forget=True)
+
+
+async def _current(request: CommandRequest) -> SessionInfo | None:
+    found = await request.host.sessions(request.row.session_key, limit=1)
+    return found[0] if found and not found[0].closed else None
+
+
+def _titled(session: SessionInfo) -> str:
+    return session.title or session.session_id
+
+
+def _short(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+COMMANDS: Mapping[str, Command] = {
+    c.name: c
+    for c in (
+        Command("help", "what you can send me", _help),
+        Command("start", "say hello", _start),
+        Command("new", "begin a fresh conversation", _new),
+        Command("reset", "the same as /new", _new),
+        Command("stop", "stop what I am doing", _stop, control=True),
+        Command("status", "how things stand", _status, control=True),
+        Command("model", "which model answers", _model),
+        Command("usage", "tokens used in this conversation", _usage),
+        Command("retry", "answer the last message again", _retry),
+        Command("undo", "take the last message and its answer back", _undo),
+        Command("title", "name this conversation", _title),
+        Command("whoami", "who you are to me", _whoami),
+        Command("sessions", "earlier conversations here", _sessions),
+        Command("resume", "go on with an earlier conversation", _resume),
+    )
+}
+
+
+def menu() -> tuple[CommandInfo, ...]:
+    """The commands for a platform's menu."""
+    return tuple(CommandInfo(c.name, c.description) for c in COMMANDS.values())

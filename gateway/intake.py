@@ -1,0 +1,179 @@
+"""The way in: judge, store, and only then tell. One `InstanceIntake` per platform instance."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from gateway import ledger
+from gateway.delivery import Delivery
+from gateway.door import Decision, DoorRules, RateBook, Standing, judge
+from gateway.feeds import Feeds
+from gateway.ledger import Draft, InboxRow, Judged
+from gateway.pairing import Pairings
+from gateway.router import Route
+from gateway.sessions import Sessions, is_control
+from hermes.adapter import AdapterState
+from hermes.agent import TurnEnded, TurnState, TurnUpdate
+from hermes.clock import Clock
+from hermes.errors import StoreUnavailable
+from hermes.events import Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
+from hermes.failpoint import reached
+from hermes.store import Job, Store
+
+__all__ = ["InstanceIntake", "IntakeParts", "StateReport"]
+
+log = structlog.get_logger("gateway.intake")
+
+
+class StateReport(Protocol):
+    """Where an adapter's state goes (the supervisor)."""
+
+    def state(self, instance: str, state: AdapterState, reason: str | None) -> None: ...
+
+    def alive(self, instance: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeParts:
+    """What every intake shares. rules: an instance's door rules, read anew for each batch, since settings may change."""
+
+    store: Store
+    sessions: Sessions
+    delivery: Delivery
+    feeds: Feeds
+    pairings: Pairings
+    rates: RateBook
+    clock: Clock
+    rules: Callable[[str], DoorRules]
+    route: Callable[[Event], Route]
+    say: Callable[..., str]
+    report: StateReport
+
+
+class InstanceIntake:
+    """See `hermes.adapter.Intake`."""
+
+    def __init__(self, instance: str, parts: IntakeParts) -> None:
+        self._instance = instance
+        self._parts = parts
+        self.open = True
+
+    async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
+        """See `Intake.take`."""
+        p = self._parts
+        if not self.open:
+            raise StoreUnavailable("Hermes is stopping.")
+        if p.store.fault is not None:
+            raise StoreUnavailable(p.store.fault)
+        now = p.clock.time()
+        judged = [self._judge(item, now) for item in items]
+        (taken,) = await p.store.write(ledger.accept(judged, watermark, now))
+        reached("ledger.accepted")
+        p.delivery.wake(taken.outgoing)
+        for row in taken.rows:
+            p.sessions.put(row)
+        return taken.verdicts
+
+    def _judge(self, item: Parsed, now: float) -> Judged:
+        match item:
+            case Ignored(reason=reason):
+                return Judged("ignored", self._instance, reason)
+            case Unparsable():
+                log.warning("update.unparsable", instance=self._instance, error=item.error)
+                return Judged("unparsable", self._instance, "unparsable", raw=item)
+            case Event():
+                return self._judge_event(item, now)
+
+    def _judge_event(self, event: Event, now: float) -> Judged:
+        p = self._parts
+        rules = p.rules(self._instance)
+        who = (self._instance, event.sender.id)
+        slot, deferred = (now, 0) if rules.rate is None else p.rates.slot(who, rules.rate, now)
+        standing = Standing(p.pairings.approved(*who), slot, deferred)
+        route = p.route(event)
+        ticket = uuid.uuid4().hex
+        probe = InboxRow(0, ticket, event, route.key, route.spec.agent_id, "anyone", now)
+        decision = judge(event, rules, standing, now, control=is_control(probe))
+        if decision.kind != "accepted":
+            return self._turned_away(event, decision, rules, now)
+        if rules.rate is not None and event.admitted is None:
+            p.rates.book(who, max(now, decision.not_before))
+        return Judged(
+            "accepted",
+            self._instance,
+            event=event,
+            ticket=ticket,
+            session_key=route.key,
+            agent_id=route.spec.agent_id,
+            admission=decision.admission,
+            not_before=decision.not_before,
+        )
+
+    def _turned_away(self, event: Event, decision: Decision, rules: DoorRules, now: float) -> Judged:
+        p = self._parts
+        drafts: list[Draft] = []
+        jobs: list[Job] = []
+        if decision.pair:
+            code, jobs = p.pairings.ask(self._instance, event.sender.id, event.sender.name, now)
+            if code is not None:
+                drafts = self._notice(event, "pairing", now, code=code)
+        elif decision.notice is not None:
+            fields = {"what": event.unsupported or "", "chars": len(event.text), "limit": rules.chars}
+            drafts = self._notice(event, decision.notice, now, **fields)
+        kind = "ignored" if decision.kind == "ignored" else "refused"
+        return Judged(kind, self._instance, decision.reason, drafts=tuple(drafts), jobs=tuple(jobs))
+
+    def _notice(self, event: Event, key: str, now: float, **fields: object) -> list[Draft]:
+        """One notice per message, and of "backlog" one a minute per sender, whatever is delivered again."""
+        part = f"{event.sender.id}:{int(now // 60)}" if key == "backlog" else event.dedupe_key
+        name = hashlib.sha256(f"{self._instance}|{key}|{part}".encode()).hexdigest()[:32]
+        targets: tuple[Target, ...] = event.reply_to[:1]
+        return self._parts.delivery.compose(targets, self._parts.say(key, **fields), f"door:{name}", "notice")
+
+    async def read_watermark(self, name: str) -> str | None:
+        """See `Intake.read_watermark`."""
+        return await ledger.watermark(self._parts.store, self._instance, name)
+
+    def state(self, state: AdapterState, reason: str | None = None) -> None:
+        """See `Intake.state`."""
+        self._parts.report.state(self._instance, state, reason)
+
+    def alive(self) -> None:
+        """See `Intake.alive`."""
+        self._parts.report.alive(self._instance)
+
+    async def follow(self, ticket: str) -> AsyncIterator[TurnUpdate]:
+        """See `Intake.follow`."""
+        feed = self._parts.feeds.get(ticket)
+        if feed is None:
+            found = await ledger.answer_of(self._parts.store, ticket)
+            if found is None:
+                yield TurnEnded("failed", "")
+                return
+            state, answer, usage = found
+            if state not in ("waiting", "running"):
+                yield TurnEnded(_turn_state(state), answer, usage)
+                return
+            feed = self._parts.feeds.open(ticket)
+        async for update in feed.watch():
+            yield update
+
+    async def abandon(self, ticket: str) -> None:
+        """See `Intake.abandon`."""
+        await self._parts.sessions.abandon(ticket)
+
+
+def _turn_state(state: str) -> TurnState:
+    known: dict[str, TurnState] = {
+        "answered": "answered",
+        "silent": "silent",
+        "stopped": "stopped",
+        "dead": "dead",
+    }
+    return known.get(state, "failed")

@@ -1,0 +1,36 @@
+"""What people see while a turn runs: the sign that somebody is writing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from gateway.delivery import Delivery
+from hermes.clock import Clock
+from hermes.events import Target
+
+__all__ = ["showing_typing"]
+
+_EVERY = 4.5
+"""Seconds: Telegram shows the sign for five (Bot API, sendChatAction)."""
+
+
+@asynccontextmanager
+async def showing_typing(delivery: Delivery, targets: Sequence[Target], clock: Clock) -> AsyncIterator[None]:
+    """Keep the sign up for the time of the block. It never delays or fails what happens inside."""
+    if not targets:
+        yield
+        return
+    task = asyncio.create_task(_keep(delivery, targets, clock), name="typing")
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _keep(delivery: Delivery, targets: Sequence[Target], clock: Clock) -> None:
+    while True:
+        for target in targets:
+            await delivery.typing(target)
+        await clock.sleep(_EVERY)

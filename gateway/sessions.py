@@ -1,0 +1,259 @@
+"""The mailboxes: one per session, handled one message at a time in the order of arrival; sessions never wait for each other.
+
+A mailbox exists while it has work. Control commands (/stop, /status) pass it, since they are about the turn that runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from gateway import ledger
+from gateway.agents import Agents
+from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
+from gateway.delivery import Delivery
+from gateway.feeds import Feeds
+from gateway.ledger import InboxRow
+from gateway.turns import ActiveTurn, Turns, TurnWork
+from hermes.agent import AgentHost, SessionSpec, TurnEnded
+from hermes.clock import Clock
+from hermes.errors import StoreCorrupt, StoreUnavailable
+from hermes.failpoint import reached
+from hermes.store import Store
+
+__all__ = ["Sessions", "is_control"]
+
+log = structlog.get_logger("gateway.sessions")
+
+
+def is_control(row: InboxRow) -> bool:
+    """Whether the row is a command that passes the mailbox."""
+    invocation = parse_command(row.event)
+    command = COMMANDS.get(invocation.name) if invocation else None
+    return command is not None and command.control
+
+
+@dataclass(slots=True, eq=False)
+class _Mailbox:
+    work: deque[InboxRow | TurnWork] = field(default_factory=deque)
+    task: asyncio.Task[None] | None = None
+    active: ActiveTurn | None = None
+
+
+class Sessions:
+    """All mailboxes."""
+
+    def __init__(
+        self,
+        store: Store,
+        host: AgentHost,
+        agents: Agents,
+        turns: Turns,
+        delivery: Delivery,
+        feeds: Feeds,
+        clock: Clock,
+        say: Callable[..., str],
+    ) -> None:
+        self._store = store
+        self._host = host
+        self._agents = agents
+        self._turns = turns
+        self._delivery = delivery
+        self._feeds = feeds
+        self._clock = clock
+        self._say = say
+        self._boxes: dict[str, _Mailbox] = {}
+        self._controls: set[asyncio.Task[None]] = set()
+        self._closing = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def waiting(self) -> int:
+        """Messages and turns that wait in mailboxes."""
+        return sum(len(box.work) for box in self._boxes.values())
+
+    @property
+    def busy(self) -> int:
+        """Sessions that have work."""
+        return len(self._boxes)
+
+    def put(self, row: InboxRow) -> None:
+        """A new message, committed."""
+        if row.event.kind in ("api", "terminal"):
+            self._feeds.open(row.ticket)
+        if is_control(row):
+            task = asyncio.create_task(self._control(row), name=f"command {row.id}")
+            self._controls.add(task)
+            task.add_done_callback(self._controls.discard)
+            return
+        self._add(row.session_key, row)
+        reached("session.queued")
+
+    def resume(self, work: TurnWork) -> None:
+        """A turn that an earlier process left open; before any new message of its session."""
+        for row in work.rows:
+            if row.event.kind in ("api", "terminal"):
+                self._feeds.open(row.ticket)
+        self._add(work.spec.key, work)
+
+    def _add(self, key: str, item: InboxRow | TurnWork) -> None:
+        box = self._boxes.get(key)
+        if box is None:
+            box = self._boxes[key] = _Mailbox()
+            self._idle.clear()
+        box.work.append(item)
+        if box.task is None and not self._closing:
+            box.task = asyncio.create_task(self._drain(key, box), name=f"session {key}")
+
+    def stop(self, key: str, row: InboxRow | None = None) -> bool:
+        """Ask the session's running turn to stop; its end answers `row`. False when none runs that could still be stopped."""
+        box = self._boxes.get(key)
+        if box is None or box.active is None or box.active.closing:
+            return False
+        if row is not None:
+            box.active.stop_rows.append(row)
+        box.active.stop.set()
+        return True
+
+    async def abandon(self, ticket: str) -> None:
+        """Nobody waits for that event any more: it leaves the mailbox, or its turn is stopped."""
+        for key, box in self._boxes.items():
+            if box.active is not None and any(r.ticket == ticket for r in box.active.work.rows):
+                self.stop(key)
+                return
+            for item in list(box.work):
+                if isinstance(item, InboxRow) and item.ticket == ticket:
+                    box.work.remove(item)
+                    await self._close(item, Reply(self._say("cancelled")), state="stopped")
+                    return
+
+    async def _drain(self, key: str, box: _Mailbox) -> None:
+        try:
+            while box.work and not self._closing:
+                await self._one(box, box.work.popleft())
+        finally:
+            box.task = None
+            if not box.work and self._boxes.get(key) is box:
+                del self._boxes[key]
+            if not self._boxes or self._closing:
+                self._check_idle()
+
+    async def _one(self, box: _Mailbox, item: InboxRow | TurnWork) -> None:
+        rows = item.rows if isinstance(item, TurnWork) else (item,)
+        try:
+            if isinstance(item, TurnWork):
+                await self._turn(box, item)
+            else:
+                await self._wait_slot(item)
+                await self._handle(box, item)
+        except Exception:  # whatever went wrong with one message, the next one of the session is handled
+            log.exception("session.failed", session=rows[-1].session_key)
+            for row in rows:
+                await self._close(row, Reply(self._say("internal")), state="failed")
+
+    def _check_idle(self) -> None:
+        if all(box.task is None for box in self._boxes.values()):
+            self._idle.set()
+
+    async def _wait_slot(self, row: InboxRow) -> None:
+        delay = row.not_before - self._clock.time()
+        if delay > 0:
+            await self._clock.sleep(delay)
+
+    async def _turn(self, box: _Mailbox, work: TurnWork) -> None:
+        def started(active: ActiveTurn | None) -> None:
+            box.active = active
+
+        await self._turns.run(work, started)
+
+    async def _handle(self, box: _Mailbox, row: InboxRow) -> None:
+        invocation = parse_command(row.event)
+        if invocation is None:
+            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,)))
+            return
+        reply = await self._reply(row)
+        if reply.redo is not None:
+            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo))
+            return
+        await self._close(row, reply)
+
+    async def _control(self, row: InboxRow) -> None:
+        reply = await self._reply(row)
+        if not reply.later:
+            await self._close(row, reply)
+
+    async def _reply(self, row: InboxRow) -> Reply:
+        invocation = parse_command(row.event)
+        assert invocation is not None  # noqa: S101  only rows with a command come here
+        command = COMMANDS.get(invocation.name)
+        if command is None:
+            return Reply(self._say("unknown_command", command=f"/{invocation.name}"))
+        box = self._boxes.get(row.session_key)
+        request = CommandRequest(
+            row,
+            invocation.arguments,
+            self._host,
+            self._say,
+            len(box.work) if box else 0,
+            lambda: self.stop(row.session_key, row),
+        )
+        try:
+            return await command.run(request)
+        except StoreCorrupt:
+            return Reply(self._say("history_unreadable"))
+        except Exception:  # a command's fault is told to the user and must not stop the mailbox
+            log.exception("command.failed", command=invocation.name)
+            return Reply(self._say("internal"))
+
+    async def _close(self, row: InboxRow, reply: Reply, *, state: ledger.InboxState = "answered") -> None:
+        """Commit a command's reply and what it changes, once, however long the store is away."""
+        drafts = self._delivery.compose(row.event.reply_to, reply.text, row.ticket) if reply.text else []
+        now = self._clock.time()
+        jobs = (
+            *reply.jobs,
+            ledger.close([row.id], state, reply.text, None, now),
+            ledger.enqueue(drafts, now),
+        )
+        while True:
+            try:
+                outgoing = (await self._store.write(*jobs))[-1]
+                break
+            except StoreUnavailable:
+                await self._store.wait_healthy()
+                await self._clock.sleep(0.2)
+            except LookupError as error:
+                log.info("command.refused", error=str(error))
+                jobs = (ledger.close([row.id], state, reply.text, None, now), ledger.enqueue(drafts, now))
+        if reply.forget:
+            await self._agents.drop(row.session_key)
+        self._delivery.wake(outgoing)
+        self._feeds.end(row.ticket, TurnEnded("answered" if state == "answered" else "stopped", reply.text))
+
+    async def drain(self, timeout: float) -> bool:
+        """Begin no new work and let what runs end, for at most `timeout` seconds. Whether all ended."""
+        self._closing = True
+        self._check_idle()
+        try:
+            await asyncio.wait_for(self._idle.wait(), timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    async def aclose(self) -> None:
+        """Cut what still runs; it is open on disk and goes on after the next start."""
+        self._closing = True
+        tasks = [b.task for b in self._boxes.values() if b.task is not None] + list(self._controls)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _spec(row: InboxRow) -> SessionSpec:
+    e = row.event
+    return SessionSpec(row.session_key, row.agent_id, e.platform, e.instance, e.kind, e.chat, e.thread)

@@ -1,0 +1,319 @@
+"""One turn from the first row to the last: begin, think, close. The only place where an answer becomes part of the books.
+
+    begin    the agent's turn row + the inbox rows         one transaction
+    run      the agent stores each of its steps itself
+    close    message rows + outbox rows + inbox rows       one transaction
+
+When the store cannot commit, a finished answer waits in memory for `ANSWER_KEPT` seconds; after that the turn counts as interrupted
+and is run again once the store is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+
+from gateway import ledger
+from gateway.agents import Agents
+from gateway.delivery import Delivery
+from gateway.feeds import Feed, Feeds
+from gateway.ledger import Draft, InboxRow, InboxState, OutboxRow
+from gateway.presenter import showing_typing
+from hermes.agent import (
+    Agent,
+    AgentHost,
+    SessionSpec,
+    TurnEnded,
+    TurnInput,
+    TurnOutcome,
+    TurnRequest,
+    TurnUpdate,
+)
+from hermes.clock import Clock
+from hermes.errors import StoreCorrupt, StoreUnavailable
+from hermes.events import Target
+from hermes.failpoint import reached
+from hermes.messages import Usage
+from hermes.store import Job, Store
+
+__all__ = ["ANSWER_KEPT", "ActiveTurn", "TurnWork", "Turns"]
+
+log = structlog.get_logger("gateway.turns")
+
+ANSWER_KEPT = 600.0
+"""Seconds that a finished answer is kept in memory while it cannot be committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWork:
+    """What a turn is made of. redo: the text of the last turn, which this one takes the place of. starts: of a turn that was open on disk."""
+
+    turn_id: str
+    spec: SessionSpec
+    rows: tuple[InboxRow, ...]
+    resumed: bool = False
+    redo: str | None = None
+    last_start: bool = False
+
+    def targets(self) -> tuple[Target, ...]:
+        """Where the answer goes: as the last event says."""
+        return self.rows[-1].event.reply_to
+
+
+@dataclass(slots=True, eq=False)
+class ActiveTurn:
+    """A turn that runs: the `TurnIO` its agent is lent. `stop_rows`: /stop commands that its end answers."""
+
+    work: TurnWork
+    feeds: tuple[Feed, ...]
+    on_step: Callable[[], None]
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop_rows: list[InboxRow] = field(default_factory=list)
+    closing: bool = False
+
+    def emit(self, update: TurnUpdate) -> None:
+        for feed in self.feeds:
+            feed.put(update)
+
+    def step_stored(self) -> None:
+        self.on_step()
+
+
+class _Interrupted(Exception):  # noqa: N818  not an error: the turn stays open and is taken up again
+    """The store went away in the middle; the turn is open on disk."""
+
+
+class Turns:
+    """Runs turns."""
+
+    def __init__(
+        self,
+        store: Store,
+        host: AgentHost,
+        agents: Agents,
+        delivery: Delivery,
+        feeds: Feeds,
+        clock: Clock,
+        say: Callable[..., str],
+    ) -> None:
+        self._store = store
+        self._host = host
+        self._agents = agents
+        self._delivery = delivery
+        self._feeds = feeds
+        self._clock = clock
+        self._say = say
+        self._last_start = asyncio.Lock()
+        self.running = 0
+        self.finished = 0
+
+    async def run(self, work: TurnWork, started: Callable[[ActiveTurn | None], None]) -> None:
+        """Run the turn to its end; `started` gets the active turn when it can be stopped, and `None` when it no longer can.
+
+        Raises nothing but `CancelledError`: then the turn is open on disk, and the next start takes it up.
+        """
+        self.running += 1
+        try:
+            async with self._alone_if(work.last_start) as stored:
+                while True:
+                    try:
+                        return await self._attempt(work, started, stored)
+                    except _Interrupted:
+                        log.warning("turn.interrupted", turn=work.turn_id)
+                        await self._store.wait_healthy()
+                        work = TurnWork(work.turn_id, work.spec, work.rows, resumed=True)
+        finally:
+            started(None)
+            self.running -= 1
+            self.finished += 1
+
+    @asynccontextmanager
+    async def _alone_if(self, last_start: bool) -> AsyncIterator[Callable[[], None]]:  # noqa: FBT001
+        """A turn on its last start runs alone among such turns until it stores a step or ends."""
+        if not last_start:
+            yield lambda: None
+            return
+        await self._last_start.acquire()
+        held = True
+
+        def release() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._last_start.release()
+
+        try:
+            yield release
+        finally:
+            release()
+
+    async def _attempt(
+        self, work: TurnWork, started: Callable[[ActiveTurn | None], None], on_step: Callable[[], None]
+    ) -> None:
+        feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
+        active = ActiveTurn(work, feeds, on_step)
+        started(active)
+        try:
+            async with self._agents.at_work(work.spec) as agent:
+                request = self._request(work)
+                await self._begin(agent, request, work)
+                reached("turn.begun")
+                async with showing_typing(self._delivery, work.targets(), self._clock):
+                    outcome = await self._think(agent, request, active)
+                reached("turn.finished")
+                await self._close(agent, request, active, outcome)
+        except StoreCorrupt as error:
+            log.error("turn.history_unreadable", session=work.spec.key, error=str(error))
+            await self._fail(active, "history_unreadable")
+        except StoreUnavailable as error:
+            if self._store.fault is None:
+                log.error("turn.store_unavailable", session=work.spec.key, error=str(error))
+            raise _Interrupted from error
+
+    def _request(self, work: TurnWork) -> TurnRequest:
+        inputs = tuple(_input(row) for row in work.rows)
+        if work.redo is not None:
+            inputs = (TurnInput(work.redo, inputs[-1].sender_id, inputs[-1].sender_name, inputs[-1].at),)
+        return TurnRequest(
+            work.turn_id,
+            work.spec,
+            inputs,
+            work.rows[-1].admission,
+            resumed=work.resumed,
+            redo=work.redo is not None,
+        )
+
+    async def _begin(self, agent: Agent, request: TurnRequest, work: TurnWork) -> None:
+        try:
+            await self._store.write(
+                agent.begin(request), ledger.begin(work.turn_id, [row.id for row in work.rows])
+            )
+        except StoreUnavailable:
+            if work.resumed:
+                raise
+            # Nothing was committed, so this is not yet a turn that could be resumed: try the very same thing again.
+            await self._store.wait_healthy()
+            await self._begin(agent, request, work)
+
+    async def _think(self, agent: Agent, request: TurnRequest, active: ActiveTurn) -> TurnOutcome:
+        try:
+            return await agent.run(request, active)
+        except (StoreUnavailable, StoreCorrupt):
+            raise
+        except (
+            Exception
+        ):  # the turn's boundary: a fault in it must not take the session down, and is told to the user
+            log.exception("turn.failed", turn=request.turn_id)
+            return TurnOutcome("failed", error="internal")
+
+    async def _close(
+        self, agent: Agent, request: TurnRequest, active: ActiveTurn, outcome: TurnOutcome
+    ) -> None:
+        shown = self._shown(outcome)
+        drafts = self._compose(active.work.targets(), shown, request.turn_id)
+        active.closing = True
+        jobs, more = self._stop_jobs(active)
+        now = self._clock.time()
+        answer_jobs = (
+            agent.close(request, outcome, shown),
+            ledger.close([r.id for r in active.work.rows], _inbox_state(outcome), shown, outcome.usage, now),
+            ledger.enqueue([*drafts, *more], now),
+        )
+        outgoing = (await self._commit((*jobs, *answer_jobs)))[-1]
+        reached("turn.closed")
+        agent.settled(request, outcome, shown)
+        self._announce(active, outcome.state, shown, outcome.usage, outgoing)
+
+    async def _commit(self, jobs: Sequence[Job]) -> list[list[OutboxRow]]:
+        """Commit an answer; while the store is away it waits here, up to `ANSWER_KEPT` seconds."""
+        deadline = self._clock.monotonic() + ANSWER_KEPT
+        while True:
+            try:
+                return await self._store.write(*jobs)
+            except StoreUnavailable:
+                if self._clock.monotonic() >= deadline:
+                    raise
+                await self._clock.sleep(1.0)
+
+    def _stop_jobs(self, active: ActiveTurn) -> tuple[list[Job], list[Draft]]:
+        text = self._say("stopped")
+        jobs: list[Job] = []
+        drafts: list[Draft] = []
+        for row in active.stop_rows:
+            jobs.append(ledger.close([row.id], "answered", text, None, self._clock.time()))
+            drafts += self._compose(row.event.reply_to, text, row.ticket)
+        return jobs, drafts
+
+    def _announce(
+        self, active: ActiveTurn, state: InboxState, shown: str, usage: Usage, outgoing: Sequence[OutboxRow]
+    ) -> None:
+        self._delivery.wake(outgoing)
+        ended = TurnEnded(
+            state if state in ("answered", "silent", "failed", "stopped") else "dead", shown, usage
+        )
+        for row in active.work.rows:
+            self._feeds.end(row.ticket, ended)
+        for row in active.stop_rows:
+            self._feeds.end(row.ticket, TurnEnded("answered", self._say("stopped")))
+
+    async def _fail(self, active: ActiveTurn, key: str) -> None:
+        """Close the rows without the agent, with one sentence."""
+        shown = self._say(key)
+        drafts = self._compose(active.work.targets(), shown, active.work.turn_id)
+        jobs, more = self._stop_jobs(active)
+        now = self._clock.time()
+        outgoing = (
+            await self._commit(
+                (
+                    *jobs,
+                    ledger.close([r.id for r in active.work.rows], "failed", shown, None, now),
+                    ledger.enqueue([*drafts, *more], now),
+                )
+            )
+        )[-1]
+        self._announce(active, "failed", shown, Usage(), outgoing)
+
+    def _shown(self, outcome: TurnOutcome) -> str:
+        """What people see: the answer, or the sentence that says why there is none; then the notices."""
+        parts = [outcome.text.strip()] if outcome.state != "failed" or outcome.error is None else []
+        if outcome.error is not None:
+            parts.append(self._sentence(outcome.error, **outcome.error_fields))
+        parts += [self._sentence(n.key, **n.fields) for n in outcome.notices]
+        return "\n\n".join(p for p in parts if p)
+
+    def _sentence(self, key: str, **fields: object) -> str:
+        try:
+            return self._say(key, **fields)
+        except KeyError:
+            log.error("sentence.missing", key=key)
+            return self._say("internal")
+
+    def _compose(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:
+        if not text or not targets:
+            return []
+        try:
+            return self._delivery.compose(targets, text, key)
+        except Exception:  # a renderer's fault must not eat the answer: it goes out as plain words
+            log.exception("turn.render_failed", key=key)
+            return self._delivery.compose(targets, self._say("internal"), key)
+
+
+def _input(row: InboxRow) -> TurnInput:
+    event = row.event
+    return TurnInput(
+        event.text,
+        event.sender.id,
+        event.sender.name or event.sender.username or "",
+        event.sent_at or row.received_at,
+        event.untrusted,
+        event.quoted,
+        event.history,
+    )
+
+
+def _inbox_state(outcome: TurnOutcome) -> InboxState:
+    return outcome.state
