@@ -85,7 +85,9 @@ class ChatModel:
         transport = self._transport or await self._connected()
         expected = self._estimate.request(request)
         body = encode_request(build_request(request, self._settings, expected))
-        folder = Folder(on_text, origin=self._settings.origin)
+        # Some providers count their ids anew in each answer; a conversation may hold an id once.
+        taken = {call.id for message in request.messages for call in message.tool_calls}
+        folder = Folder(on_text, origin=self._settings.origin, taken=taken)
         try:
             async with transport.post("/chat/completions", body) as answer:
                 if answer.status != 200:

@@ -7,7 +7,7 @@ repeat id and name in every piece, some repeat one id for two calls, some send a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from hermes.messages import JSON, JSONObject, ToolCall, scrub_surrogates
@@ -41,10 +41,11 @@ class _Slot:
 
 
 class CallFolder:
-    """Collects pieces; `calls` gives what they make."""
+    """Collects pieces; `calls` gives what they make. `taken`: ids that the conversation has used already."""
 
-    def __init__(self, new_id: Callable[[], str]) -> None:
+    def __init__(self, new_id: Callable[[], str], taken: Collection[str] = ()) -> None:
         self._new_id = new_id
+        self._taken = frozenset(taken)
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
 
@@ -75,7 +76,7 @@ class CallFolder:
 
         `cut`: the answer was cut, so empty arguments are missing ones.
         """
-        taken: set[str] = set()
+        taken = set(self._taken)
         return tuple(self._call(s, taken, cut=cut) for s in self._slots if s.name or s.raw.strip())
 
     def _slot(self, index: object, call_id: str, name: str) -> _Slot:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from agent_core.models.chat_calls import CallFolder
@@ -53,16 +53,21 @@ def _new_id() -> str:
 class Folder:
     """Feed events' data; `completion` is the answer once `done`, or once the stream has ended.
 
-    `on_text` gets each visible piece. Raises `ModelError` (kind `malformed`) and `RefusedInStream`.
+    `on_text` gets each visible piece. `origin` is kept beside reasoning; `taken`: call ids that are in use. Raises `ModelError` (kind `malformed`) and `RefusedInStream`.
     """
 
     def __init__(
-        self, on_text: Callable[[str], None], new_id: Callable[[], str] = _new_id, origin: str = ""
+        self,
+        on_text: Callable[[str], None],
+        new_id: Callable[[], str] = _new_id,
+        *,
+        origin: str = "",
+        taken: Collection[str] = (),
     ) -> None:
         self._on_text = on_text
         self._origin = origin
         self._thinking = ThinkFilter()
-        self._calls = CallFolder(new_id)
+        self._calls = CallFolder(new_id, taken)
         self._extra: dict[str, list[str]] = {}
         self._details: list[JSONObject] = []
         self._finish: str | None = None
