@@ -99,7 +99,7 @@ class _Lane:
 
 
 class Delivery:
-    """Sends what stands in the outbox. `group` tells whether a target is a group chat (their pace differs)."""
+    """Sends what stands in the outbox."""
 
     def __init__(
         self,
@@ -107,13 +107,11 @@ class Delivery:
         adapters: Mapping[str, Adapter],
         clock: Clock,
         rules: Callable[[], DeliveryRules],
-        group: Callable[[Target], bool] = lambda target: target.chat.startswith("-"),
     ) -> None:
         self._store = store
         self._adapters = adapters
         self._clock = clock
         self._rules = rules
-        self._group = group
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._pacers: dict[str, Pacer] = {}
         self._idle = asyncio.Event()
@@ -182,7 +180,7 @@ class Delivery:
             return
         pacer, now = self._pacer(target.instance, adapter), self._clock.monotonic()
         if (target.instance, target.chat) in self._lanes or not pacer.may_sign(
-            target.chat, now, group=self._group(target)
+            target.chat, now, group=self._is_group(target)
         ):
             return
         pacer.sign(now)
@@ -190,6 +188,10 @@ class Delivery:
             await adapter.typing(target)
         except AdapterError as e:
             log.debug("delivery.typing_failed", instance=target.instance, error=str(e))
+
+    def _is_group(self, target: Target) -> bool:
+        adapter = self._adapters.get(target.instance)
+        return adapter is not None and adapter.capabilities.pace.is_group(target.chat)
 
     def _pacer(self, instance: str, adapter: Adapter) -> Pacer:
         pacer = self._pacers.get(instance)
@@ -224,7 +226,7 @@ class Delivery:
         if adapter is None:
             return
         pacer = self._pacer(row.target.instance, adapter)
-        group = self._group(row.target)
+        group = self._is_group(row.target)
         while (wait := pacer.wait(row.target.chat, self._clock.monotonic(), group=group)) > 0:
             await self._clock.sleep(wait)
         pacer.book(row.target.chat, self._clock.monotonic(), group=group)

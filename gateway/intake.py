@@ -6,7 +6,7 @@ import hashlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import structlog
 
@@ -73,7 +73,7 @@ class InstanceIntake:
             raise StoreUnavailable(p.store.fault)
         now = p.clock.time()
         judged = [self._judge(item, now) for item in items]
-        (taken,) = await p.store.write(ledger.accept(judged, watermark, now))
+        taken: ledger.Taken = (await p.store.write(ledger.accept(judged, watermark, now)))[0]
         reached("ledger.accepted")
         p.delivery.wake(taken.outgoing)
         for row in taken.rows:
@@ -126,7 +126,7 @@ class InstanceIntake:
         elif decision.notice is not None:
             fields = {"what": event.unsupported or "", "chars": len(event.text), "limit": rules.chars}
             drafts = self._notice(event, decision.notice, now, **fields)
-        kind = "ignored" if decision.kind == "ignored" else "refused"
+        kind: Literal["ignored", "refused"] = "ignored" if decision.kind == "ignored" else "refused"
         return Judged(kind, self._instance, decision.reason, drafts=tuple(drafts), jobs=tuple(jobs))
 
     def _notice(self, event: Event, key: str, now: float, **fields: object) -> list[Draft]:

@@ -40,13 +40,21 @@ __all__ = [
 AdapterState = Literal["connecting", "connected", "failed", "stopped"]
 
 
+def _no_group(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The platform's own limits on what we send; `None`: none. All must hold. `group` applies to chats that are groups."""
+    """The platform's own limits on what we send; `None`: none. All must hold.
+
+    `group` applies to chats for which `is_group(chat)` holds.
+    """
 
     bot: Rate | None = None
     chat: Rate | None = None
     group: Rate | None = None
+    is_group: Callable[[str], bool] = _no_group
 
 
 @dataclass(frozen=True, slots=True)
