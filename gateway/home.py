@@ -20,7 +20,7 @@ from typing import Self
 from hermes.errors import HomeError, HomeHeld
 from hermes.home import APPLICATION_ID, Home
 
-__all__ = ["FOREIGN_KEYS", "HomeLock", "atomic_write", "file_lock", "prepare", "read_pid"]
+__all__ = ["FOREIGN_KEYS", "HomeLock", "atomic_write", "check_ours", "file_lock", "prepare", "read_pid"]
 
 FOREIGN_KEYS = frozenset(
     {
@@ -79,7 +79,7 @@ def prepare(home: Home) -> str | None:
             f"The home {home.root} belongs to another user (uid {status.st_uid}, we are uid {os.geteuid()}). "
             "Start Hermes as that user, or set HERMES_HOME to a folder of your own."
         )
-    _check_ours(home)
+    check_ours(home)
     _check_writable(home)
     return _narrow(home, stat.S_IMODE(status.st_mode))
 
@@ -110,14 +110,15 @@ def _check_writable(home: Home) -> None:
         raise HomeError(f"The home {home.root} cannot be written to. Make it writable, or set HERMES_HOME.")
 
 
-def _check_ours(home: Home) -> None:
+def check_ours(home: Home) -> None:
+    """Raise `HomeError` when another program uses the home. Writes nothing; a missing home is fine."""
     if _is_foreign_database(home.state):
         raise HomeError(f"{home.state} was made by another program, probably hermes-agent. {_OFFER}.")
     foreign = _foreign_keys(home.config)
     if foreign:
         raise HomeError(
             f"{home.config} looks like the configuration of hermes-agent (it has {', '.join(foreign)}). "
-            f"{_OFFER}; if you wrote it for Hermes, see docs/configuration.md for the keys (the model stands under llm)."
+            f"{_OFFER}; if you wrote it for Hermes, see docs/configuration.md (the model stands under llm)."
         )
 
 
@@ -138,9 +139,9 @@ def _is_foreign_database(path: Path) -> bool:
 
 
 def _is_blank(path: Path, header: bytes) -> bool:
-    """A database whose first page has no table yet: a start that was killed at once. The store looks at its WAL.
+    """A database without a table on its first page: a start that was killed at once. The store looks further.
 
-    The page's B-tree header lies at byte 100, its cells are counted at 103 (sqlite.org/fileformat2.html, 1.6).
+    The page's B-tree header lies at byte 100, its cells are counted at 103; sqlite.org/fileformat2.html, 1.6.
     """
     if not header.startswith(b"SQLite format 3\0"):
         return False
@@ -177,7 +178,7 @@ class HomeLock:
         return self._fd is not None
 
     def acquire(self) -> None:
-        """Take it at once or raise: `HomeHeld` with the holder's pid, `HomeError` when there can be no lock."""
+        """Take it at once. Raises `HomeHeld` with the holder's pid, `HomeError` when it cannot be locked."""
         try:
             fd = os.open(self._home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
