@@ -11,7 +11,7 @@ _LISTEN = "0A"  # TCP_LISTEN in include/net/tcp_states.h
 
 
 def holder_of(port: int, proc: Path = Path("/proc")) -> str | None:
-    """`name (pid N)` of a process that listens on `port`; `None` where that cannot be seen (another user's process, no /proc)."""
+    """`name (pid N)` of the process that listens on `port`; `None` where that cannot be seen."""
     inodes = {f"socket:[{inode}]" for inode in _listening_inodes(port, proc)}
     if not inodes:
         return None

@@ -8,26 +8,14 @@ the owner named
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from hermes.errors import ConfigError
-
-__all__ = ["Networks", "client_address", "is_forwarded", "is_local", "parse_networks"]
+__all__ = ["Networks", "client_address", "is_forwarded", "is_local"]
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 _FORWARDING = ("X-Forwarded-For", "Forwarded", "X-Real-IP")
 _FOR = re.compile(r'for="?\[?([0-9A-Fa-f.:]+?)\]?(?::\d+)?"?(?:$|[;,\s])', re.IGNORECASE)
-
-
-def parse_networks(entries: Sequence[str]) -> Networks:
-    """Networks of `127.0.0.1`, `10.0.0.0/8`, `fd00::/8`. Raises `ConfigError` naming the entry."""
-    try:
-        return tuple(ip_network(entry, strict=False) for entry in entries)
-    except ValueError as e:
-        raise ConfigError(
-            f'gateway.http.trusted_proxies: {e}; write for example "10.0.0.1" or "10.0.0.0/8".'
-        ) from e
 
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:
@@ -42,7 +30,7 @@ def is_local(peer: str | None, headers: Mapping[str, str]) -> bool:
 
 
 def client_address(peer: str | None, headers: Mapping[str, str], trusted: Networks) -> str | None:
-    """The address to name in logs: the peer's, or the last one before the trusted proxies when the peer is one of them."""
+    """The address to name in logs: the peer's, or, of a trusted proxy, the last one before such proxies."""
     if not trusted or not is_forwarded(headers) or not _is_trusted(peer, trusted):
         return peer
     for hop in reversed(_hops(headers)):

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import Sequence
 
 from aiohttp import web
 
 from gateway.http.connection import Connection, Connections
 from gateway.http.guard import Guard
 from gateway.http.listen import bind
-from gateway.http.peer import parse_networks
+from gateway.http.peer import Networks
 from gateway.http.probes import Probes
 from hermes.adapter import HttpLimits
 
@@ -37,14 +36,14 @@ class HttpServer:
         limits: HttpLimits,
         probes: Probes,
         *,
-        trusted_proxies: Sequence[str] = (),
+        trusted_proxies: Networks = (),
     ) -> None:
-        """`port` 0: a free one. Raises `ConfigError` for a proxy that is no address."""
+        """`port` 0: a free one. trusted_proxies: whose forwarding headers are believed."""
         self._host = host
         self._port = port
         self._limits = limits
         self._connections = Connections(_most_connections())
-        guard = Guard(limits, parse_networks(trusted_proxies))
+        guard = Guard(limits, trusted_proxies)
         self._app = web.Application(middlewares=[guard.middleware], client_max_size=limits.body)
         self._runner = web.AppRunner(self._app, access_log=None, handler_cancellation=True)
         self._listeners: list[asyncio.Server] = []
