@@ -84,10 +84,17 @@ class SqliteStore:
 
     async def write(self, *jobs: Job) -> list[Any]:
         """See `Store.write`."""
+        return await self._submit(jobs)
+
+    async def truncate_wal(self) -> None:
+        """Copy the WAL into the file and empty it, so that deleted text is in neither."""
+        await self._submit((), truncates=True)
+
+    async def _submit(self, jobs: tuple[Job, ...], *, truncates: bool = False) -> list[Any]:
         if self._closed:
             raise StoreUnavailable(_CLOSED)
         waiter: asyncio.Future[list[Any]] = self._loop.create_future()
-        self._writer.submit(Call(jobs, waiter))
+        self._writer.submit(Call(jobs, waiter, truncates))
         # A cancelled caller cancels this future only: the call stays queued and runs.
         return await waiter
 

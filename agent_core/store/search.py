@@ -62,8 +62,8 @@ async def search(
         return []
     await _refuse_broken(store)
     chosen = _filter(session_key, exclude_session)
-    statement, parameters = _by_words(plan, chosen) if plan.match is not None else _by_symbols(plan, chosen)
-    rows = await store.read(statement, (*parameters, limit))
+    build = _by_symbols if plan.match is None else _by_words
+    rows = await store.read(*build(plan, chosen, limit))
     return [
         Hit(
             r["id"], r["session_id"], r["key"], r["title"], r["role"], r["at"], snippet(r["body"], plan.words)
@@ -92,7 +92,7 @@ def _contains(plan: MatchPlan) -> str:
     return " AND instr(m.body, ?) > 0" * len(plan.contains)
 
 
-def _by_words(plan: MatchPlan, chosen: _Filter) -> tuple[str, tuple[Any, ...]]:
+def _by_words(plan: MatchPlan, chosen: _Filter, limit: int) -> tuple[str, tuple[Any, ...]]:
     # CROSS JOIN keeps the index outermost; without a filter the rows are not looked at before the ranking.
     joined = " CROSS JOIN messages m ON m.id = f.rowid CROSS JOIN sessions s ON s.id = m.session_id"
     inner = (
@@ -100,22 +100,28 @@ def _by_words(plan: MatchPlan, chosen: _Filter) -> tuple[str, tuple[Any, ...]]:
         f"{joined if chosen.sql else ''} WHERE messages_fts MATCH ?{chosen.sql}"
         f" ORDER BY f.rowid DESC LIMIT {_RANKED}"
     )
-    outer = (
-        f"WITH hits AS MATERIALIZED ({inner}) SELECT {_COLUMNS} FROM hits h"  # noqa: S608  our own fragments
-        " CROSS JOIN messages m ON m.id = h.id CROSS JOIN sessions s ON s.id = m.session_id"
-        f" WHERE m.hidden = 0{_contains(plan)} ORDER BY h.score, m.id DESC LIMIT ?"
+    # Texts are read for the best only; `contains` needs them before.
+    held = f" JOIN messages m ON m.id = h.id WHERE TRUE{_contains(plan)}" if plan.contains else " WHERE TRUE"
+    best = (
+        f"SELECT h.id, h.score FROM hits h{held} AND h.id NOT IN (SELECT id FROM messages WHERE hidden = 1)"  # noqa: S608  our own fragments
+        " ORDER BY h.score, h.id DESC LIMIT ?"
     )
-    return outer, (plan.match, *chosen.parameters, _SHOWN, *plan.contains)
+    outer = (
+        f"WITH hits AS MATERIALIZED ({inner}), best AS MATERIALIZED ({best})"  # noqa: S608  our own fragments
+        f" SELECT {_COLUMNS} FROM best b CROSS JOIN messages m ON m.id = b.id"
+        " CROSS JOIN sessions s ON s.id = m.session_id ORDER BY b.score, b.id DESC"
+    )
+    return outer, (plan.match, *chosen.parameters, *plan.contains, limit, _SHOWN)
 
 
-def _by_symbols(plan: MatchPlan, chosen: _Filter) -> tuple[str, tuple[Any, ...]]:
+def _by_symbols(plan: MatchPlan, chosen: _Filter, limit: int) -> tuple[str, tuple[Any, ...]]:
     statement = (
         f"SELECT {_COLUMNS} FROM messages m"  # noqa: S608  our own fragments
         " CROSS JOIN sessions s ON s.id = m.session_id"
         f" WHERE m.id > (SELECT coalesce(max(id), 0) - {_SCANNED} FROM messages) AND m.hidden = 0"
         f"{_contains(plan)}{chosen.sql} ORDER BY m.id DESC LIMIT ?"
     )
-    return statement, (_SHOWN, *plan.contains, *chosen.parameters)
+    return statement, (_SHOWN, *plan.contains, *chosen.parameters, limit)
 
 
 def snippet(text: str, words: Sequence[str]) -> str:

@@ -24,9 +24,11 @@ __all__ = [
     "append_messages",
     "begin_turn",
     "close_dead",
+    "close_from_steps",
     "close_turn",
     "count_start",
     "history",
+    "last_input",
     "steps",
     "undo_last_turn",
     "unfinished",
@@ -87,14 +89,18 @@ def count_start(turn_id: str) -> Job:
     return job
 
 
-def add_step(turn_id: str, step: Step) -> Job:
-    """Store a step; the start count is back at zero. Raises `LookupError` when the turn is not open."""
+def add_step(turn_id: str, step: Step, *, progress: bool = True) -> Job:
+    """Store a step; the start count is back at zero, unless the step is no `progress` (something merely begins).
+
+    Raises `LookupError` when the turn is not open.
+    """
     content = dump(step.content)
 
     def job(connection: sqlite3.Connection) -> None:
         updated = connection.execute(
-            "UPDATE turns SET starts = 0, last_step_at = ? WHERE id = ? AND state = 'open'",
-            (step.at, turn_id),
+            "UPDATE turns SET starts = CASE WHEN ? THEN 0 ELSE starts END, last_step_at = ?"
+            " WHERE id = ? AND state = 'open'",
+            (progress, step.at, turn_id),
         )
         if updated.rowcount != 1:
             raise LookupError(_not_open(turn_id))
@@ -155,11 +161,21 @@ def close_turn(turn_id: str, messages: Sequence[Message], ending: Ending) -> Job
 
 def close_dead(turn_id: str, compose: Callable[[Sequence[Step]], Sequence[Message]], at: float) -> Job:
     """Close an open turn as dead; `compose` (runs in the writer) makes its message rows from its steps."""
+    return close_from_steps(turn_id, compose, Ending("dead", at))
+
+
+def close_from_steps(
+    turn_id: str, compose: Callable[[Sequence[Step]], Sequence[Message]], ending: Ending
+) -> Job:
+    """Close an open turn that nobody holds in memory.
+
+    `compose` (runs in the writer) makes its rows from its steps.
+    """
 
     def job(connection: sqlite3.Connection) -> None:
         found = connection.execute(_STEPS, (turn_id,)).fetchall()
         messages = compose([_step_of(row, turn_id) for row in found])
-        _close(connection, turn_id, messages, Ending("dead", at))
+        _close(connection, turn_id, messages, ending)
 
     return job
 
@@ -252,6 +268,21 @@ async def history(store: Store, session_id: str) -> list[Message]:
         (session_id,),
     )
     return [message_of(row) for row in rows]
+
+
+async def last_input(store: Store, session_key: str) -> str | None:
+    """The input's text of the last closed turn of the key's current session; `None` without one."""
+    rows = await store.read(
+        "SELECT t.id FROM turns t JOIN sessions s ON s.id = t.session_id"
+        " WHERE s.key = ? AND s.closed_at IS NULL AND t.state <> 'open' AND t.undone = 0"
+        " ORDER BY t.begun_at DESC, t.ended_at DESC LIMIT 1",
+        (session_key,),
+    )
+    if not rows:
+        return None
+    found = await steps(store, rows[0]["id"])
+    inputs = [i for step in found if step.kind == "input" for i in step.content.get("inputs", ())]
+    return "\n".join(str(i.get("text", "")) for i in inputs) or None
 
 
 async def unfinished(store: Store) -> list[UnfinishedTurn]:

@@ -42,10 +42,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One `write`: its jobs, and the token its verdict is reported under."""
+    """One `write`: its jobs, the token its verdict is reported under; `truncates`: then empty the WAL."""
 
     jobs: tuple[Job, ...]
     token: Any
+    truncates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,18 @@ class Writer:
         if self._fault is not None:
             self._tell([(call, StoreUnavailable(self._fault)) for call in batch])
             return
-        self._tell(self._run(batch))
+        verdicts = self._run(batch)
+        if any(call.truncates for call in batch):
+            self._truncate()
+        self._tell(verdicts)
+
+    def _truncate(self) -> None:
+        # A reader that is at work keeps some of the WAL until the next time.
+        try:
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            if faults.classify(error) != "busy":
+                self._set_fault(faults.sentence(error))
 
     def _tell(self, verdicts: Sequence[tuple[Call, Verdict]] = ()) -> None:
         self.report(Report(self._fault, verdicts))

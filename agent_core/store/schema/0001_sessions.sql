@@ -30,14 +30,16 @@ CREATE TABLE messages(
     session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
     turn_id TEXT,
     role TEXT NOT NULL,
-    body TEXT NOT NULL,
-    search_text TEXT,             -- NULL unless `body` has script without spaces (see fold.py)
-    content TEXT,                 -- JSON of what `body`, `role` and `at` do not say; NULL when there is nothing
     at REAL NOT NULL,
-    hidden INTEGER NOT NULL DEFAULT 0   -- 1: taken out of the conversation, kept on disk
+    hidden INTEGER NOT NULL DEFAULT 0,  -- 1: taken out of the conversation, kept on disk
+    body TEXT NOT NULL,           -- the long columns last: what stands before them is read without overflow pages
+    search_text TEXT,             -- NULL unless `body` has script without spaces (see fold.py)
+    content TEXT                  -- JSON of what `body`, `role` and `at` do not say; NULL when there is nothing
 ) STRICT;
 
 CREATE INDEX messages_by_session ON messages(session_id, id);
+CREATE INDEX messages_by_turn ON messages(turn_id);
+CREATE INDEX messages_hidden ON messages(id) WHERE hidden = 1;
 
 -- The state of the index: `fold` is the version of the folding it was built with; while `broken` is 1 rows are
 -- written without it, until `hermes doctor --fix` rebuilds it.
