@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, hr, list_block, table
 
 _MAX_CONTAINERS = 12
+_MAX_COLUMNS = 64
 
 
 def install(md: MarkdownIt) -> None:
@@ -43,6 +44,8 @@ def _list(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
 
 def _table(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
     known = len(state.tokens)
+    if state.src.count("|", state.bMarks[start_line], state.eMarks[start_line]) > _MAX_COLUMNS:
+        return False
     if not table(state, start_line, end_line, silent):
         return False
     if not silent and _has_surplus_cells(state, start_line):

@@ -12,8 +12,8 @@ _JOINER = "\u200d"
 _LONGEST = 256
 
 
-def is_boundary(text: str, at: int) -> bool:
-    """Whether a reader could see a new character begin at `at`."""
+def is_boundary(text: str, at: int, floor: int = 0) -> bool:
+    """Whether a reader could see a new character begin at `at`, when one begins at `floor`."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -22,14 +22,14 @@ def is_boundary(text: str, at: int) -> bool:
     if _JOINER in (before, after) or _extends(after):
         return False
     if _is_flag_letter(before) and _is_flag_letter(after):
-        return _flag_letters_before(text, at) % 2 == 0
+        return _flag_letters_before(text, at, floor) % 2 == 0
     return not _joins_hangul(before, after)
 
 
 def boundary_before(text: str, at: int, floor: int) -> int:
     """The last boundary in `(floor, at]`, or `at` where the cluster has no end worth waiting for."""
     for candidate in range(at, max(floor, at - _LONGEST), -1):
-        if is_boundary(text, candidate):
+        if is_boundary(text, candidate, floor):
             return candidate
     return at
 
@@ -46,10 +46,9 @@ def _is_flag_letter(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def _flag_letters_before(text: str, at: int) -> int:
+def _flag_letters_before(text: str, at: int, floor: int) -> int:
     start = at
-    # Bounded: a run without end has no pairs that anyone could read.
-    while start > max(0, at - 16 * _LONGEST) and _is_flag_letter(text[start - 1]):
+    while start > floor and _is_flag_letter(text[start - 1]):
         start -= 1
     return at - start
 

@@ -16,14 +16,17 @@ Length: TypeAlias = Callable[[str], int]
 
 # From the dearest cut to the cheapest; the cut lies where the match ends, white space after it is dropped.
 _LEVELS = (
-    re.compile(r"(?=\n[ \t]*\n)"),
-    re.compile(r"(?=\n)"),
+    re.compile(r"(?<=\S)(?=[^\S\n]*\n[^\S\n]*\n)"),
+    re.compile(r"(?<=\S)(?=[^\S\n]*\n)"),
     re.compile(r"[.!?…](?=\s)|[。！？]"),
-    re.compile(r"(?=\s)"),
+    re.compile(r"(?<=\S)(?=\s)"),
 )
+_LOOK_AHEAD = 64
 _LINE_LEVEL = 1
 _BREAK = re.compile(r"\s")
-_INVISIBLE = frozenset("\u2800\u3164\u115f\u1160\uffa0")
+_LINE_BREAK = re.compile("\n")
+# Fillers and variation selectors: letters and marks by category, nothing to the eye.
+_INVISIBLE = frozenset("\u2800\u3164\u115f\u1160\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def is_blank(text: str) -> bool:
 
 
 def _is_invisible(char: str) -> bool:
-    return char.isspace() or char in _INVISIBLE or unicodedata.category(char) in ("Cf", "Cc", "Mn")
+    return char.isspace() or char in _INVISIBLE or unicodedata.category(char) in ("Cf", "Cc")
 
 
 class _Cutter:
@@ -119,7 +122,7 @@ class _Cutter:
         """The last cut of a level in `(after, full]`, or 0. What follows `full` decides whether it is one."""
         found = [
             match.end()
-            for match in _LEVELS[level].finditer(self._text, after + 1, full + 2)
+            for match in _LEVELS[level].finditer(self._text, after + 1, full + _LOOK_AHEAD)
             if match.end() <= full
         ]
         return next((cut for cut in reversed(found) if self._allows(cut, level)), 0)
@@ -139,10 +142,10 @@ class _Cutter:
         region = self._around(full)
         if region and not region.is_code:
             return True
-        pattern = "\n" if region else _BREAK
-        found = re.compile(pattern).search(self._text, full, cut + self._limit + 1)
+        start = self._skip(cut)
+        found = (_LINE_BREAK if region else _BREAK).search(self._text, full, start + self._limit + 1)
         end = found.start() if found else len(self._text)
-        return end - cut <= self._limit and self._length(self._text[cut:end].strip()) <= self._limit
+        return end - start <= self._limit and self._length(self._text[start:end]) <= self._limit
 
     def _hard_cut(self, start: int, full: int) -> int:
         region = self._around(full)

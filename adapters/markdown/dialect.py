@@ -27,7 +27,7 @@ def parser() -> MarkdownIt:
     md.enable(["table", "strikethrough"])
     md.disable(["entity", "reference", "html_block", "html_inline", "lheading"])
     md.validateLink = _is_link_target  # type: ignore[method-assign]  # the documented way to set the policy
-    md.normalizeLinkText = _same  # type: ignore[method-assign]  # an address is shown as it was written
+    md.normalizeLinkText = _same  # type: ignore[assignment,method-assign]  # an address is shown as it was written
     inline_rules.install(md)
     block_rules.install(md)
     return md

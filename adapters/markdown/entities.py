@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.markdown.cuts import Region, cut_ranges
@@ -51,7 +52,18 @@ def render_entities(markdown: str, limit: int = 4096, reserve: int = 0) -> list[
         raise ValueError(f"A message of {limit} units with {reserve} kept back has no room for a character.")
     flat = flatten(markdown)
     ranges = cut_ranges(flat.text, room, utf16_len, _regions(flat, room))
-    return [_piece(flat, start, end) for start, end in ranges]
+    return [_piece(flat.text[start:end], spans) for start, end, spans in _shared_out(flat, ranges)]
+
+
+def _shared_out(flat: Flat, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, tuple[Span, ...]]]:
+    """Each piece with its spans, in the piece's own offsets; both come in order, so one pass does."""
+    waiting = deque(flat.spans)
+    running: list[Span] = []
+    for start, end in ranges:
+        while waiting and waiting[0].start < end:
+            running.append(waiting.popleft())
+        yield start, end, tuple(_clip(running, flat.text[start:end], start))
+        running = [span for span in running if span.end > end]
 
 
 def _regions(flat: Flat, room: int) -> list[Region]:
@@ -67,11 +79,10 @@ def _regions(flat: Flat, room: int) -> list[Region]:
     return regions
 
 
-def _piece(flat: Flat, start: int, end: int) -> FormattedPiece:
-    text = flat.text[start:end]
+def _piece(text: str, spans: Sequence[Span]) -> FormattedPiece:
     astral = [found.start() for found in _ASTRAL.finditer(text)]
     entities: list[Entity] = []
-    for span in _affordable(_clip(flat.spans, text, start)):
+    for span in _affordable(spans):
         offset = span.start + bisect_left(astral, span.start)
         length = span.end + bisect_left(astral, span.end) - offset
         entities.append(Entity(span.type, offset, length, span.url, span.language))
@@ -92,7 +103,7 @@ def _clip(spans: Sequence[Span], text: str, start: int) -> list[Span]:
     return clipped
 
 
-def _affordable(spans: list[Span]) -> list[Span]:
+def _affordable(spans: Sequence[Span]) -> Sequence[Span]:
     if len(spans) <= MAX_ENTITIES:
         return spans
     dear = [span for span in spans if span.type in _DEAREST]

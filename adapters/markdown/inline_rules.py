@@ -10,6 +10,7 @@ from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.rules_inline.state_inline import Delimiter
 
 _MAX_LINK_DEPTH = 12
+_MAX_MARKS = 20_000  # runs of `*` and `_` in one text; what comes after them is prose
 _OPENS_UNDERSCORE = frozenset("([{<\"'*~|“‘«‹„‚—–-:,;>")
 _GLUE_AFTER_UNDERSCORE = frozenset("/\\@=&%+#$")
 _ESCAPABLE = frozenset("*_~`[]#>|!")
@@ -65,8 +66,9 @@ def _push_text(state: StateInline, text: str, silent: bool) -> None:
 
 def _emphasis(state: StateInline, silent: bool) -> bool:
     start, marker = state.pos, state.src[state.pos]
-    if silent or marker not in "*_":
+    if silent or marker not in "*_" or state.env.get("marks", 0) > _MAX_MARKS:
         return False
+    state.env["marks"] = state.env.get("marks", 0) + 1
     scanned = state.scanDelims(start, marker == "*")
     before = state.src[start - 1] if start else " "
     after_at = start + scanned.length
@@ -148,9 +150,9 @@ def _spoiler(state: StateInline, silent: bool) -> bool:
     if not silent:
         maximum = state.posMax
         state.pos, state.posMax = start + 2, end
-        state.push("spoiler_open", "", 1)
+        state.push("spoiler_open", "", 1).markup = "||"
         state.md.inline.tokenize(state)
-        state.push("spoiler_close", "", -1)
+        state.push("spoiler_close", "", -1).markup = "||"
         state.posMax = maximum
     state.pos = end + 2
     return True

@@ -10,12 +10,18 @@ from adapters.markdown.nodes import Align
 _WIDEST = 40
 """Columns are padded up to here; a longer cell sticks out, so that one cell cannot inflate every row."""
 
+_INFLATION = 2
+"""A long table whose padding would take more than so many times its cells is not aligned."""
+
 
 def draw_table(rows: Sequence[Sequence[str]], aligns: Sequence[Align]) -> str:
     """Lines of aligned cells, the first row underlined. Width is counted in columns of a terminal."""
     # Cells are one line each: the columns depend on it.
     lines = [[cell.replace("\n", " ") for cell in row] for row in rows]
     widths = [min(_WIDEST, max(1, *map(columns, column))) for column in zip(*lines, strict=True)]
+    written = sum(len(cell) + 3 for row in lines for cell in row)
+    if len(lines) * sum(widths) > _INFLATION * written + 4096:
+        widths = [1] * len(widths)
     drawn = [_draw_row(row, widths, aligns) for row in lines]
     drawn.insert(1, "-+-".join("-" * width for width in widths))
     return "\n".join(drawn)

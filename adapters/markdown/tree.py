@@ -36,6 +36,10 @@ _STYLES: dict[str, Style] = {
     "s_open": "strikethrough",
     "spoiler_open": "spoiler",
 }
+MAX_LINES = 10_000
+"""A longer text is no chat message: it is shown as it is, which keeps the time of a parse bounded."""
+
+_MAX_STYLES = 16
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,64}")
 # `__init__` in prose is a name, not bold text.
 _DUNDERS = {
@@ -59,8 +63,11 @@ def normalize(markdown: str) -> str:
 
 def parse(markdown: str) -> tuple[Block, ...]:
     """The tree of a Markdown text. Never raises on its account: what is not markup is text."""
+    text = normalize(markdown)
+    if text.count("\n") > MAX_LINES:
+        return (Paragraph((Text(text.strip(" \t\n")),)),)
     # The parser bounds the depth, and so the recursion here.
-    return _Builder(parser().parse(normalize(markdown))).blocks("")
+    return _Builder(parser().parse(text)).blocks("")
 
 
 class _Builder:
@@ -169,26 +176,38 @@ def _code(token: Token) -> CodeBlock | Paragraph:
 
 
 def _inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
-    return _inline_run(tokens, 0)[0]
+    return _inline_run(tokens, 0, 0)[0]
 
 
-def _inline_run(tokens: Sequence[Token], at: int) -> tuple[tuple[Inline, ...], int]:
+def _inline_run(tokens: Sequence[Token], at: int, depth: int) -> tuple[tuple[Inline, ...], int]:
     found: list[Inline] = []
+    too_deep = 0  # styles open in this run whose marks are shown as text
     while at < len(tokens):
         token = tokens[at]
         at += 1
-        if token.nesting < 0:
+        if token.nesting < 0 and not too_deep:
             break
-        if token.nesting > 0:
-            children, at = _inline_run(tokens, at)
+        if token.nesting and depth >= _MAX_STYLES and token.type != "link_open":
+            too_deep += token.nesting
+            found.append(Text(token.markup))
+        elif token.nesting:
+            children, at = _inline_run(tokens, at, depth + 1)
             found.extend(_span(token, children))
-        elif token.type == "image":
-            found.append(_image(token))
-        elif token.type == "code_inline":
-            found.append(Code(token.content))
-        elif text := "\n" if token.type in ("softbreak", "hardbreak") else token.content:
-            found.append(Text(text))
+        elif leaf := _leaf(token):
+            found.append(leaf)
     return tuple(found), at
+
+
+def _leaf(token: Token) -> Inline | None:
+    match token.type:
+        case "image":
+            return _image(token)
+        case "code_inline":
+            return Code(token.content)
+        case "softbreak" | "hardbreak":
+            return Text("\n")
+        case _:
+            return Text(token.content) if token.content else None
 
 
 def _span(token: Token, children: tuple[Inline, ...]) -> Sequence[Inline]:
