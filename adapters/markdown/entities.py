@@ -16,7 +16,7 @@ from adapters.markdown.flat import Flat, Span, SpanType, flatten
 from adapters.markdown.split import utf16_len
 
 MAX_ENTITIES = 100
-"""A server shows no more in one message (https://limits.tginfo.me, `message_entities_max`)."""
+"""A server drops the entities of a message over this number, so styles are given up before links."""
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _DEAREST: tuple[SpanType, ...] = ("text_link", "pre", "blockquote", "spoiler", "code")
