@@ -90,9 +90,9 @@ def count_start(turn_id: str) -> Job:
 
 
 def add_step(turn_id: str, step: Step, *, progress: bool = True) -> Job:
-    """Store a step; the start count is back at zero, unless the step is no `progress` (something merely begins).
+    """Store a step; the start count is back at zero.
 
-    Raises `LookupError` when the turn is not open.
+    Unless the step is no `progress` (something merely begins). Raises `LookupError` when the turn is not open.
     """
     content = dump(step.content)
 

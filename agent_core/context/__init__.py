@@ -1,0 +1,1 @@
+"""What of a conversation goes into a request."""

@@ -1,0 +1,135 @@
+"""`Host`: makes agents and answers what the gateway asks about sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from agent_core import bootstrap
+from agent_core.agent import SessionAgent, SessionFacts, bounded
+from agent_core.ending import compose
+from agent_core.loop import Gauge
+from agent_core.parts import HostParts
+from agent_core.prompt import PromptParts, build_prompt
+from agent_core.settings import LLM, Agents, AgentSettings, Language
+from agent_core.state import load_state
+from agent_core.store import sessions, transcript
+from hermes.agent import SessionInfo, SessionSpec, TurnState, UnfinishedTurn
+from hermes.messages import JSONObject
+from hermes.store import Job
+
+__all__ = ["Host"]
+
+_MOST_GAUGES = 64
+
+
+class Host:
+    """See `hermes.agent.AgentHost`."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+        self._gauges: dict[str, Gauge] = {}
+        self._live: WeakValueDictionary[str, SessionAgent] = WeakValueDictionary()
+
+    async def open(self, spec: SessionSpec) -> SessionAgent:
+        """See `AgentHost.open`."""
+        parts = self._parts
+        row = await sessions.current_session(parts.store, spec.key)
+        workspace = await asyncio.to_thread(parts.workspace_of(spec.agent_id).resolve)
+        if row is None:
+            prompt = await self._prompt(spec, workspace)
+            facts = SessionFacts(spec, self._new_id(), prompt, workspace)
+        else:
+            prompt = row.prompt_snapshot or await self._prompt(spec, workspace)
+            history = await transcript.history(parts.store, row.session_id)
+            facts = SessionFacts(
+                spec,
+                row.session_id,
+                prompt,
+                workspace,
+                history=bounded(history),
+                stored=row.messages,
+                is_new=row.prompt_snapshot is None,
+                state=await load_state(parts.store, row.session_id),
+            )
+        agent = SessionAgent(parts, facts, self._gauge)
+        self._live[spec.key] = agent
+        return agent
+
+    async def _prompt(self, spec: SessionSpec, workspace: Path) -> str:
+        snapshot = self._parts.settings.current()
+        wanted = snapshot.get("agent", AgentSettings).context_files
+        files = await asyncio.to_thread(
+            bootstrap.read, workspace, self._parts.home.soul, context_files=wanted
+        )
+        day = time.strftime("%Y-%m-%d", time.gmtime(self._parts.clock.time()))
+        language = snapshot.get("language", Language).name
+        return build_prompt(PromptParts(spec.platform, spec.kind, files, str(workspace), day, language))
+
+    def _new_id(self) -> str:
+        """Sorts by time, and is unique without asking anybody."""
+        now = time.gmtime(self._parts.clock.time())
+        return f"{time.strftime('%Y%m%d-%H%M%S', now)}-{secrets.token_hex(6)}"
+
+    def _gauge(self, model: str) -> Gauge:
+        if model not in self._gauges and len(self._gauges) >= _MOST_GAUGES:
+            self._gauges.clear()
+        return self._gauges.setdefault(model, Gauge())
+
+    async def unfinished(self) -> Sequence[UnfinishedTurn]:
+        """See `AgentHost.unfinished`."""
+        return await transcript.unfinished(self._parts.store)
+
+    def abort(self, turn_id: str, state: TurnState, shown: str) -> Job:
+        """See `AgentHost.abort`."""
+        now = self._parts.clock.time()
+        return transcript.close_from_steps(
+            turn_id, lambda steps: compose(steps, shown, now), transcript.Ending(state, now)
+        )
+
+    async def last_input(self, session_key: str) -> str | None:
+        """See `AgentHost.last_input`."""
+        return await transcript.last_input(self._parts.store, session_key)
+
+    def reset(self, session_key: str) -> Job:
+        """See `AgentHost.reset`."""
+        return sessions.close_session(session_key, self._parts.clock.time())
+
+    def retitle(self, session_key: str, title: str) -> Job:
+        """See `AgentHost.retitle`. Raises `ValueError` for an empty title."""
+        return sessions.retitle(session_key, title)
+
+    def resume(self, session_key: str, session_id: str) -> Job:
+        """See `AgentHost.resume`."""
+        return sessions.resume_session(session_key, session_id, self._parts.clock.time())
+
+    def undo(self, session_key: str) -> Job:
+        """See `AgentHost.undo`."""
+        return transcript.undo_last_turn(session_key)
+
+    async def sessions(self, session_key: str | None = None, limit: int = 20) -> Sequence[SessionInfo]:
+        """See `AgentHost.sessions`."""
+        return await sessions.list_sessions(self._parts.store, session_key, limit)
+
+    async def usage(self, session_key: str | None) -> JSONObject:
+        """See `AgentHost.usage`."""
+        return await transcript.usage_totals(self._parts.store, session_key)
+
+    def model_name(self, session_key: str | None = None) -> str:
+        """See `AgentHost.model_name`."""
+        snapshot = self._parts.settings.current()
+        agents = snapshot.get("agents", Agents)
+        live = self._live.get(session_key) if session_key else None
+        entry = agents.entry(live.spec.agent_id if live else agents.names()[0])
+        llm = snapshot.get("llm", LLM)
+        return "/".join(word for word in (llm.provider, entry.model or llm.model) if word)
+
+    async def aclose(self) -> None:
+        """See `AgentHost.aclose`."""
+        for agent in list(self._live.values()):
+            await agent.aclose()
+        await self._parts.close_models()

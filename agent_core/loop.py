@@ -1,0 +1,221 @@
+"""The loop of a turn: model -> tool calls -> results -> model ... until there is no tool call.
+
+Read `Loop.run` and `Loop._think`. Every answer with calls, every begin and every result is stored before
+the next step begins; the
+last answer is stored by whoever closes the turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from agent_core.budget import SUMMARY_REQUEST, Spending
+from agent_core.failures import failed
+from agent_core.history import clean, distinct, legal
+from agent_core.models.estimate import TokenEstimate
+from agent_core.overflow import Room, room
+from agent_core.retry import Retry, RetryPolicy, with_retries
+from agent_core.steps import Rebuilt, answer_step
+from agent_core.working import Hands
+from hermes.agent import Notice, TextDelta, TextReset, TurnIO, TurnOutcome, TurnState
+from hermes.clock import Clock
+from hermes.context import ContextEngine, Fitted
+from hermes.errors import ModelError
+from hermes.failpoint import reached
+from hermes.messages import Message
+from hermes.model import Completion, Model, ModelRequest, ToolSpec
+
+__all__ = ["Gauge", "Loop", "Mind"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Gauge:
+    """The current token estimate of one model; learns from each answer."""
+
+    estimate: TokenEstimate = field(default_factory=TokenEstimate)
+
+    def messages(self, messages: Sequence[Message]) -> int:
+        """Tokens of messages by what is known now."""
+        return self.estimate.messages(messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """What a turn thinks with.
+
+    history: the messages before this turn. session: see `ModelRequest.session`.
+    """
+
+    model: Model
+    system: str
+    specs: tuple[ToolSpec, ...]
+    history: Sequence[Message]
+    engine: ContextEngine
+    gauge: Gauge
+    clock: Clock
+    session: str = ""
+    budget: int = 90
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    max_tokens: int | None = None
+
+
+class _Stopped(Exception):
+    """The user asked to stop."""
+
+
+class Loop:
+    """One turn. `turn.messages` grows as it runs and holds the whole turn at the end."""
+
+    def __init__(self, mind: Mind, hands: Hands, io: TurnIO, turn: Rebuilt) -> None:
+        self.mind = mind
+        self.hands = hands
+        self.io = io
+        self.turn = turn
+        self.spending = Spending(mind.budget, turn.calls, turn.usage)
+        self.cut = 0
+        """How many messages of the history the model no longer sees."""
+        fixed = ModelRequest(mind.system, (), mind.specs)
+        self._room = Room(room(mind.model.window, mind.gauge.estimate.request(fixed)))
+
+    async def run(self) -> TurnOutcome:
+        """Think until there is an answer.
+
+        Raises `StoreUnavailable`; everything else that fails is an outcome.
+        """
+        try:
+            if self.turn.pending:
+                self.turn.messages += await self.hands.go_on(self.turn.pending, self.turn.began)
+            outcome = await self._think()
+        except _Stopped:
+            outcome = self._outcome("stopped")
+        except ModelError as error:
+            outcome = failed(error, self._outcome("failed"))
+        reached("turn.finished")
+        return outcome
+
+    async def _think(self) -> TurnOutcome:
+        has_been_empty = False
+        while True:
+            if self.io.stop.is_set():
+                raise _Stopped
+            if self.spending.is_last or self.hands.guard.is_stuck:
+                return await self._sum_up()
+            completion = await self._ask(self.mind.specs)
+            message = distinct(clean(replace(completion.message, at=self.mind.clock.time())))
+            if message.tool_calls:
+                await self._work(message, completion)
+            elif message.text.strip():
+                return self._answered(message)
+            elif self.hands.acted:
+                return self._outcome("silent")  # it acted and has nothing to add (MD-12)
+            elif has_been_empty:
+                return replace(self._outcome("failed"), error="empty_answer")
+            else:
+                has_been_empty = True
+
+    async def _work(self, message: Message, completion: Completion) -> None:
+        await self.hands.record([answer_step(message, completion.usage)], progress=True)
+        self.turn.messages.append(message)
+        self.turn.messages += await self.hands.run(message.tool_calls, cut=completion.finish == "length")
+
+    async def _sum_up(self) -> TurnOutcome:
+        """The last call: no tools, one request that is not kept."""
+        completion = await self._ask((), Message("user", SUMMARY_REQUEST))
+        message = clean(replace(completion.message, tool_calls=(), at=self.mind.clock.time()))
+        notice = Notice("budget", {"calls": self.spending.calls})
+        if not message.text.strip():
+            fields = dict(notice.fields)
+            return replace(self._outcome("failed"), error="budget", error_fields=fields)
+        return replace(self._answered(message), notices=(notice,))
+
+    def _answered(self, message: Message) -> TurnOutcome:
+        self.turn.messages.append(message)
+        return replace(self._outcome("answered"), text=message.text)
+
+    def _outcome(self, state: TurnState) -> TurnOutcome:
+        return TurnOutcome(state, usage=self.spending.usage, model_calls=self.spending.calls)
+
+    async def _ask(self, specs: tuple[ToolSpec, ...], extra: Message | None = None) -> Completion:
+        """One answer; a request that is too long is shortened while that helps (MD-18, MD-19)."""
+        before: int | None = None
+        while True:
+            fitted = await self._fitted()
+            if before is not None and len(fitted.messages) >= before:
+                raise ModelError("The request does not fit into the model's window.", kind="overflow")
+            messages = legal((*fitted.messages, extra) if extra else fitted.messages)
+            request = ModelRequest(
+                self.mind.system, messages, specs, max_tokens=self.mind.max_tokens, session=self.mind.session
+            )
+            try:
+                completion = await self._call(request)
+            except ModelError as error:
+                used = self.mind.gauge.estimate.messages(fitted.messages)
+                if error.kind != "overflow" or not self._room.shrink(used):
+                    raise
+                before = len(fitted.messages)
+                continue
+            self._learn(request, completion)
+            self.cut = max(self.cut, fitted.dropped)
+            return completion
+
+    async def _fitted(self) -> Fitted:
+        messages = (*self.mind.history, *self.turn.messages)
+        return await self.mind.engine.fit(messages, budget_tokens=self._room.tokens)
+
+    def _learn(self, request: ModelRequest, completion: Completion) -> None:
+        self.spending.add(completion.usage)
+        if not completion.usage.estimated:
+            gauge = self.mind.gauge
+            gauge.estimate = gauge.estimate.learned(request, completion.usage.prompt)
+
+    async def _call(self, request: ModelRequest) -> Completion:
+        """Ask with retries; what a failed try has shown is taken back."""
+        shown = 0
+
+        def on_text(text: str) -> None:
+            nonlocal shown
+            if not shown:
+                reached("model.called")
+            shown += 1
+            self.io.emit(TextDelta(text))
+
+        def take_back(_: Retry | None = None) -> None:
+            nonlocal shown
+            if shown:
+                self.io.emit(TextReset())
+            shown = 0
+
+        async def attempt() -> Completion:
+            completion = await self.mind.model.complete(request, on_text)
+            if not shown:
+                reached("model.called")
+            return completion
+
+        try:
+            asking = with_retries(attempt, self.mind.retries, self.mind.clock, take_back)
+            completion = await _unless_stopped(asking, self.io.stop)
+        except ModelError:
+            take_back()
+            raise
+        reached("model.answered")
+        return completion
+
+
+async def _unless_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) -> T:
+    """The result of `work`, or `_Stopped` as soon as `stop` is set; either way nothing is left running."""
+    task = asyncio.create_task(work, name="model-call")
+    waiter = asyncio.create_task(stop.wait(), name="model-call-stop")
+    try:
+        await asyncio.wait((task, waiter), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise _Stopped
+    finally:
+        task.cancel()
+        waiter.cancel()
+        await asyncio.gather(task, waiter, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""Text from outside: how it is recognised and how it is marked."""
