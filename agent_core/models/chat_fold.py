@@ -53,7 +53,9 @@ def _new_id() -> str:
 class Folder:
     """Feed events' data; `completion` is the answer once `done`, or once the stream has ended.
 
-    `on_text` gets each visible piece. `origin` is kept beside reasoning; `taken`: call ids that are in use. Raises `ModelError` (kind `malformed`) and `RefusedInStream`.
+    `on_text` gets each visible piece.
+    `origin` is kept beside reasoning. `taken`: call ids that are in use.
+    Raises `ModelError` (kind `malformed`) and `RefusedInStream`.
     """
 
     def __init__(

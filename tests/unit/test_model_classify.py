@@ -53,9 +53,7 @@ def error(message: str, code: object = None, kind: object = None) -> dict[str, o
         ),
         (
             400,
-            {
-                "message": "The prompt (total length 25938) is too long to fit into the model (context length 4096)"
-            },
+            {"message": "The prompt (length 25938) is too long to fit into the model (context length 4096)"},
             "overflow",
         ),
         (
@@ -82,15 +80,15 @@ def error(message: str, code: object = None, kind: object = None) -> dict[str, o
         (400, "[" * 100_000, "bad_request"),
     ],
 )
-def test_kinds(status: int | None, body: object, kind: str):
+def test_kinds(status: int | None, body: object, kind: str) -> None:
     assert refused(status, body).kind == kind
 
 
-def test_MD_19b_a_complaint_about_arguments_is_no_overflow():
+def test_MD_19b_a_complaint_about_arguments_is_no_overflow() -> None:
     assert refused(400, error("invalid tool call arguments", "invalid_request_error")).kind == "bad_request"
 
 
-def test_messages_name_the_cause_without_the_providers_words():
+def test_messages_name_the_cause_without_the_providers_words() -> None:
     told = str(refused(401, error("Incorrect API key provided: sk-abc123", "invalid_api_key")))
     assert "sk-abc123" not in told
     assert "hermes model" in told
@@ -99,7 +97,7 @@ def test_messages_name_the_cause_without_the_providers_words():
     assert "sk-" not in str(refused(401, error("bad", "sk-abc-4242")))
 
 
-def test_the_wait_stands_in_the_error():
+def test_the_wait_stands_in_the_error() -> None:
     assert refused(429).retry_after == 7.0
     assert refused(400).retry_after is None
 
@@ -119,5 +117,5 @@ def test_the_wait_stands_in_the_error():
         ({}, None),
     ],
 )
-def test_MD_17_retry_after_in_its_three_forms(headers: dict[str, str], seconds: float | None):
+def test_MD_17_retry_after_in_its_three_forms(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOW) == seconds

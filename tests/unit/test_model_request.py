@@ -33,7 +33,7 @@ def conversation(call: ToolCall, **extra: Any) -> ModelRequest:
     )
 
 
-def test_requests_have_the_shape_that_the_openai_sdk_describes():
+def test_requests_have_the_shape_that_the_openai_sdk_describes() -> None:
     full = WireSettings("m", 8192, 100, 0.5, cache_key=True, max_tokens_field="max_completion_tokens")
     body = build_request(conversation(ToolCall("c1", "read", {"path": "a"}, '{"path":"a"}')), full, 10)
     adapter = TypeAdapter(CompletionCreateParamsStreaming)
@@ -48,25 +48,25 @@ def test_requests_have_the_shape_that_the_openai_sdk_describes():
     assert [m["role"] for m in body["messages"]] == ["system", "user", "assistant", "tool"]
 
 
-def test_MD_02_arguments_in_the_history_are_always_a_json_object():
+def test_MD_02_arguments_in_the_history_are_always_a_json_object() -> None:
     body = build_request(conversation(ToolCall("c1", "read", None, '{"path":"a')), SETTINGS)
     assert json.loads(body["messages"][2]["tool_calls"][0]["function"]["arguments"]) == {}
 
 
-def test_arguments_go_back_byte_for_byte():
+def test_arguments_go_back_byte_for_byte() -> None:
     raw = '{ "path" : "a" }'
     body = build_request(conversation(ToolCall("c1", "read", {"path": "a"}, raw)), SETTINGS)
     assert body["messages"][2]["tool_calls"][0]["function"]["arguments"] == raw
 
 
-def test_MD_11_an_empty_assistant_message_is_not_sent():
+def test_MD_11_an_empty_assistant_message_is_not_sent() -> None:
     body = build_request(
         asked(Message("user", "a"), Message("assistant", ""), Message("user", "b")), SETTINGS
     )
     assert [m["content"] for m in body["messages"]] == ["Be brief.", "a", "b"]
 
 
-def test_reasoning_goes_back_to_whom_it_came_from():
+def test_reasoning_goes_back_to_whom_it_came_from() -> None:
     call = ToolCall("c1", "read", {}, "{}")
     details = [{"type": "reasoning.text", "text": "x"}]
     same = build_request(conversation(call, origin="openrouter:m", reasoning_details=details), SETTINGS)
@@ -76,18 +76,20 @@ def test_reasoning_goes_back_to_whom_it_came_from():
     assert "reasoning_details" not in other["messages"][2]
 
 
-def test_MD_20_no_output_limit_unless_configured():
+def test_MD_20_no_output_limit_unless_configured() -> None:
     assert "max_tokens" not in build_request(asked(), SETTINGS, 500)
 
 
 @pytest.mark.parametrize(
     ("configured", "prompt", "sent"), [(8192, 500, 7628), (100, 500, 100), (8192, 8200, None)]
 )
-def test_MD_20_the_output_limit_leaves_room_for_the_prompt(configured: int, prompt: int, sent: int | None):
+def test_MD_20_the_output_limit_leaves_room_for_the_prompt(
+    configured: int, prompt: int, sent: int | None
+) -> None:
     assert build_request(asked(max_tokens=configured), SETTINGS, prompt).get("max_tokens") == sent
 
 
-def test_MD_21_no_lone_surrogate_is_sent():
+def test_MD_21_no_lone_surrogate_is_sent() -> None:
     call = ToolCall("c1", "read", {"path": "\ufffd"}, '{"path":"\\ud83d"}')
     request = conversation(call)
     messages = [*request.messages, Message("user", "ok \ud83d end \ud83d\ude00 \udc00")]
@@ -99,7 +101,7 @@ def test_MD_21_no_lone_surrogate_is_sent():
 # --- providers ------------------------------------------------------------------------------------
 
 
-def test_each_known_provider_can_be_built():
+def test_each_known_provider_can_be_built() -> None:
     for name in PROVIDERS:
         config = ProviderConfig(name, "m", base_url="http://127.0.0.1:9/v1", api_key="k\n")
         assert build_model(config).name == "m"
@@ -116,14 +118,14 @@ def test_each_known_provider_can_be_built():
         (ProviderConfig("openai", "m", api_key="clé"), "characters"),
     ],
 )
-def test_what_is_missing_is_said(config: ProviderConfig, word: str):
+def test_what_is_missing_is_said(config: ProviderConfig, word: str) -> None:
     with pytest.raises(ModelError) as caught:
         build_model(config)
     assert caught.value.kind == "config"
     assert word in str(caught.value)
 
 
-def test_keys_are_not_shown():
+def test_keys_are_not_shown() -> None:
     config = ProviderConfig("openai", "m", api_key="sk-secret", headers={"X": "sk-other"})
     assert "sk-" not in repr(config)
 
@@ -131,14 +133,14 @@ def test_keys_are_not_shown():
 # --- estimates ------------------------------------------------------------------------------------
 
 
-def test_estimates_are_near_for_latin_cyrillic_and_han():
+def test_estimates_are_near_for_latin_cyrillic_and_han() -> None:
     assert raw_tokens("word " * 100) == pytest.approx(125)
     assert 70 <= raw_tokens("汉" * 100) <= 120
     assert 45 <= raw_tokens("ж" * 100) <= 75
     raw_tokens("\ud83d")
 
 
-def test_the_estimate_learns_and_is_bounded():
+def test_the_estimate_learns_and_is_bounded() -> None:
     request = asked(Message("user", "word " * 1000))
     first = TokenEstimate().request(request)
     learned = TokenEstimate().learned(request, first * 2)
@@ -151,7 +153,7 @@ def test_the_estimate_learns_and_is_bounded():
     assert TokenEstimate().learned(asked(), 5000) == TokenEstimate()
 
 
-def test_tools_calls_and_reasoning_count():
+def test_tools_calls_and_reasoning_count() -> None:
     call = ToolCall("c1", "read", {"path": "a" * 400}, "")
     bare = TokenEstimate().request(asked(Message("user", "read a")))
     assert TokenEstimate().request(conversation(call, reasoning="y" * 400)) > bare + 200

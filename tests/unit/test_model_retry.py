@@ -46,7 +46,7 @@ async def run(
         return error, heard
 
 
-async def test_MD_17_waits_as_long_as_it_was_told_then_tries_on():
+async def test_MD_17_waits_as_long_as_it_was_told_then_tries_on() -> None:
     clock = FakeClock()
     tries = Tries(clock, fails("rate_limit", 20.0), fails("overload"), "answer")
     outcome, heard = await run(clock, tries)
@@ -55,7 +55,7 @@ async def test_MD_17_waits_as_long_as_it_was_told_then_tries_on():
     assert [r.attempt for r in heard] == [1, 2]
 
 
-async def test_MD_17_gives_up_after_five_tries_with_the_last_error():
+async def test_MD_17_gives_up_after_five_tries_with_the_last_error() -> None:
     clock = FakeClock()
     tries = Tries(clock, fails("overload"))
     outcome, heard = await run(clock, tries)
@@ -64,7 +64,7 @@ async def test_MD_17_gives_up_after_five_tries_with_the_last_error():
     assert len(heard) == 4
 
 
-async def test_MD_17_a_wait_of_an_hour_is_given_up_at_once_and_said():
+async def test_MD_17_a_wait_of_an_hour_is_given_up_at_once_and_said() -> None:
     clock = FakeClock()
     tries = Tries(clock, fails("rate_limit", 3600.0))
     outcome, heard = await run(clock, tries)
@@ -74,7 +74,7 @@ async def test_MD_17_a_wait_of_an_hour_is_given_up_at_once_and_said():
 
 
 @pytest.mark.parametrize("kind", ["auth", "bad_request", "overflow", "config"])
-async def test_what_stays_wrong_is_not_tried_again(kind: ModelErrorKind):
+async def test_what_stays_wrong_is_not_tried_again(kind: ModelErrorKind) -> None:
     clock = FakeClock()
     tries = Tries(clock, fails(kind))
     await run(clock, tries)
@@ -82,14 +82,14 @@ async def test_what_stays_wrong_is_not_tried_again(kind: ModelErrorKind):
 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "overload", "network", "malformed", "timeout"])
-async def test_what_passes_is_tried_again(kind: ModelErrorKind):
+async def test_what_passes_is_tried_again(kind: ModelErrorKind) -> None:
     clock = FakeClock()
     outcome, _ = await run(clock, Tries(clock, fails(kind), "answer"))
     assert outcome == "answer"
 
 
 @pytest.mark.parametrize(("lasting", "tries"), [(90.0, 1), (60.0, 1), (30.0, 3), (10.0, 5)])
-async def test_a_provider_that_hangs_is_given_up_within_120_seconds(lasting: float, tries: int):
+async def test_a_provider_that_hangs_is_given_up_within_120_seconds(lasting: float, tries: int) -> None:
     clock = FakeClock()
     attempt = Tries(clock, fails("timeout"), lasting=lasting)
     await run(clock, attempt)
@@ -97,14 +97,14 @@ async def test_a_provider_that_hangs_is_given_up_within_120_seconds(lasting: flo
     assert attempt.at[-1] + lasting <= 120
 
 
-async def test_no_try_begins_after_the_total():
+async def test_no_try_begins_after_the_total() -> None:
     clock = FakeClock()
     attempt = Tries(clock, fails("network"), lasting=400.0)
     await run(clock, attempt)
     assert len(attempt.at) == 2
 
 
-async def test_other_errors_go_through():
+async def test_other_errors_go_through() -> None:
     async def attempt() -> str:
         raise KeyError("x")
 
@@ -112,7 +112,7 @@ async def test_other_errors_go_through():
         await with_retries(attempt, POLICY, FakeClock(), lambda _: None)
 
 
-def test_waits_grow_and_stay_within_the_jitter():
+def test_waits_grow_and_stay_within_the_jitter() -> None:
     rng = random.Random(3)
     waits = [next_delay(fails(), n, POLICY, rng) for n in range(1, 6)]
     assert waits[4] is None

@@ -34,25 +34,25 @@ def filtered(pieces: list[str]) -> tuple[str, str]:
         ("trailing `", "trailing `"),
     ],
 )
-def test_MD_13_thinking_is_left_out_and_code_is_kept(text: str, shown: str):
+def test_MD_13_thinking_is_left_out_and_code_is_kept(text: str, shown: str) -> None:
     for size in (1, 2, 3, 5, len(text)):
         pieces = [text[i : i + size] for i in range(0, len(text), size)]
         assert filtered(pieces) == (shown, shown), size
 
 
-def test_MD_13_a_tag_cut_by_the_stream():
+def test_MD_13_a_tag_cut_by_the_stream() -> None:
     assert filtered(["<thi", "nk>plan</th", "ink>Answer"]) == ("Answer", "Answer")
 
 
-def test_MD_13_what_stood_before_an_orphaned_closing_tag_is_thinking():
+def test_MD_13_what_stood_before_an_orphaned_closing_tag_is_thinking() -> None:
     assert filtered(["plan\n", "</think>\n\n", "Answer"])[0] == "Answer"
 
 
-def test_a_closing_tag_in_prose_stays():
+def test_a_closing_tag_in_prose_stays() -> None:
     assert filtered(["Close it with </think> please"])[0] == "Close it with </think> please"
 
 
-def test_text_is_shown_as_it_comes():
+def test_text_is_shown_as_it_comes() -> None:
     thinking = ThinkFilter()
     assert [thinking.feed(p) for p in ("Hello", " wor", "ld <th", "umb")] == [
         "Hello",
