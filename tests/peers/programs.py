@@ -19,7 +19,9 @@ def peer_program(name: str, *arguments: str) -> Iterator[str]:
             assert process.stdout is not None
             address = process.stdout.readline().strip()
             if not address:
-                raise RuntimeError(f"the {name} peer ended with {process.wait(_SECONDS_TO_END)} before it listened")
+                raise RuntimeError(
+                    f"the {name} peer ended with {process.wait(_SECONDS_TO_END)} before it listened"
+                )
             yield address
         finally:
             process.terminate()

@@ -67,7 +67,7 @@ class TelegramPeer:
         self.flood = FloodGate() if enforce_rate else None
         self._spec = bot_api()
         self.server = LoopbackServer(self._application(), port)
-        self.updates = UpdateQueue(self.server.stopping)
+        self.updates = UpdateQueue(self.server.stopping, self.changes)
         self.world = World(self.updates)
         self.push_text = self.world.push_text
         self.push_channel_post = self.world.push_channel_post
@@ -140,7 +140,7 @@ class TelegramPeer:
         ]
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float = 10.0) -> None:
-        """Wait until `condition` holds; it is looked at after every call and every push."""
+        """Wait until `condition` holds; looked at when calls come or end, and at pushes."""
         await self.changes.wait_for(condition, timeout)
 
     async def wait_text(self, chat_id: int, contains: str, timeout: float = 10.0) -> str:
@@ -179,6 +179,7 @@ class TelegramPeer:
         checked = self._spec.check(method, raw, uploads)
         call = Call(method, checked.params, request.content_type)
         self.journal.add(call)
+        self.changes.notify()
         try:
             return await self._serve(request, call, checked)
         except asyncio.CancelledError:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Collection
 from typing import Any
 
+from tests.peers.journal import Changes
 from tests.peers.telegram.chats import Refused
 
 Update = dict[str, Any]
@@ -18,7 +19,7 @@ _CONFLICT = (
 class UpdateQueue:
     """Updates wait here until a poll with a higher offset confirms them; none is lost while nobody polls."""
 
-    def __init__(self, stopping: asyncio.Event) -> None:
+    def __init__(self, stopping: asyncio.Event, changes: Changes) -> None:
         self.waiting: list[Update] = []
         self.pushed: deque[Update] = deque(maxlen=20_000)
         self.dropped = 0
@@ -28,6 +29,7 @@ class UpdateQueue:
         self._poll = 0
         self._changed = asyncio.Event()
         self._stopping = stopping
+        self._changes = changes
 
     def push(self, body: Update, *, filtered: bool = True) -> Update:
         """Queue an update; it gets the next id unless it brings one. Returns it as it will be delivered."""
@@ -102,6 +104,7 @@ class UpdateQueue:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+        self._changes.notify()
 
 
 def _is_below(update: Update, offset: int) -> bool:

@@ -1,1 +1,0 @@
-"""Real SDKs and servers on loopback."""
