@@ -1,0 +1,187 @@
+"""The daemon's parts, joined in the order in which they stand on each other; started and stopped by `app`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gateway import wiring
+from gateway.agents import Agents
+from gateway.commands import menu
+from gateway.config.live import LiveSettings
+from gateway.delivery import Delivery, DeliveryRules
+from gateway.door import DoorRules, RateBook
+from gateway.feeds import Feeds
+from gateway.intake import InstanceIntake, IntakeParts
+from gateway.pairing import Pairings
+from gateway.router import Route, SharingRules, parse_target, route
+from gateway.sentences import say
+from gateway.sessions import Sessions
+from gateway.settings import Bindings, GatewaySettings
+from gateway.supervisor import Supervisor
+from gateway.turns import Turns
+from hermes.adapter import Adapter, AdapterContext, HttpLimits
+from hermes.clock import Clock
+from hermes.config import PlatformSettings, Snapshot
+from hermes.errors import ConfigError
+from hermes.events import Event, Target
+from hermes.home import Home
+from hermes.store import Store
+
+__all__ = ["Core", "build_core", "choose_agent", "enabled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Everything that a running gateway has."""
+
+    store: Store
+    settings: LiveSettings
+    thinking: wiring.Thinking
+    agents: Agents
+    adapters: dict[str, Adapter]
+    delivery: Delivery
+    feeds: Feeds
+    turns: Turns
+    sessions: Sessions
+    pairings: Pairings
+    supervisor: Supervisor
+    intakes: dict[str, InstanceIntake]
+    say: Callable[..., str]
+
+    def intake(self, instance: str) -> InstanceIntake:
+        """The way in for one instance."""
+        return self.intakes[instance]
+
+
+def choose_agent(event: Event, bindings: Bindings, default: str) -> str:
+    """The agent of the first binding that fits, else the default one. Pure."""
+    for rule in bindings.rules:
+        wanted = (
+            (rule.platform, event.instance),
+            (rule.account, event.account),
+            (rule.chat, event.chat),
+            (rule.thread, event.thread),
+            (rule.sender, event.sender.id),
+        )
+        if all(want is None or want == have for want, have in wanted):
+            return rule.agent
+    return default
+
+
+def enabled(snapshot: Snapshot, only: str | None, *, platforms: bool) -> dict[str, PlatformSettings]:
+    """The instances to run: what is switched on (only `only`, when given), and the terminal always. Raises `ConfigError`."""
+    found = {name: p for name, p in snapshot.platforms.items() if p.enabled and p.type != "terminal"}
+    if only is not None and only not in found:
+        known = ", ".join(sorted(found)) or "none"
+        raise ConfigError(f"platforms.{only} is not set up or not enabled; enabled are: {known}.")
+    chosen = {n: p for n, p in found.items() if platforms and only in (None, n)}
+    terminal = next((p for p in snapshot.platforms.values() if p.type == "terminal"), None)
+    chosen["terminal"] = terminal or PlatformSettings(type="terminal")
+    return chosen
+
+
+async def build_core(
+    home: Home, settings: LiveSettings, store: Store, clock: Clock, chosen: dict[str, PlatformSettings]
+) -> Core:
+    """Build all parts; nothing runs yet. Raises `ConfigError` and what adapters raise when they are built."""
+    snapshot = settings.current()
+    rules = snapshot.get("gateway", GatewaySettings)
+
+    def sentence(key: str, /, **fields: Any) -> str:
+        return say(wiring.language(settings.current()), key, **fields)
+
+    thinking = wiring.build_host(store, settings, home, clock)
+    feeds = Feeds()
+    agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
+    targets = _target_reader(chosen)
+    adapters = {
+        name: wiring.build_adapter(p, _context(name, home, snapshot, clock, targets))
+        for name, p in chosen.items()
+    }
+    delivery = Delivery(store, adapters, clock, lambda: _delivery_rules(settings.current()))
+    turns = Turns(store, thinking.host, agents, delivery, feeds, clock, sentence)
+    sessions = Sessions(store, thinking.host, agents, turns, delivery, feeds, clock, sentence)
+    pairings = await Pairings.load(store)
+    supervisor = Supervisor(adapters, clock)
+    parts = IntakeParts(
+        store=store,
+        sessions=sessions,
+        delivery=delivery,
+        feeds=feeds,
+        pairings=pairings,
+        rates=RateBook(),
+        clock=clock,
+        rules=lambda instance: _door_rules(settings.current(), instance),
+        route=lambda event: _route(settings.current(), event),
+        say=sentence,
+        report=supervisor,
+    )
+    intakes = {name: InstanceIntake(name, parts) for name in adapters}
+    return Core(
+        store,
+        settings,
+        thinking,
+        agents,
+        adapters,
+        delivery,
+        feeds,
+        turns,
+        sessions,
+        pairings,
+        supervisor,
+        intakes,
+        sentence,
+    )
+
+
+def _target_reader(chosen: dict[str, PlatformSettings]) -> Callable[[str], Target]:
+    def read(text: str) -> Target:
+        target = parse_target(text)
+        if target.instance not in chosen or chosen[target.instance].type in ("webhook", "api", "terminal"):
+            known = ", ".join(n for n, p in chosen.items() if p.type not in ("webhook", "api", "terminal"))
+            raise ConfigError(
+                f"the target {text!r} names no platform that can be sent to; there are: {known or 'none'}"
+            )
+        return target
+
+    return read
+
+
+def _context(
+    name: str, home: Home, snapshot: Snapshot, clock: Clock, targets: Callable[[str], Target]
+) -> AdapterContext:
+    limits = snapshot.get("gateway", GatewaySettings).limits
+    return AdapterContext(
+        instance=name,
+        clock=clock,
+        network=wiring.network(snapshot),
+        http=HttpLimits(body=limits.http_body),
+        files=home.root / "platforms" / name,
+        commands=menu(),
+        targets=targets,
+    )
+
+
+def _delivery_rules(snapshot: Snapshot) -> DeliveryRules:
+    d = snapshot.get("gateway", GatewaySettings).delivery
+    return DeliveryRules(d.on_unknown, d.attempts)
+
+
+def _door_rules(snapshot: Snapshot, instance: str) -> DoorRules:
+    limits = snapshot.get("gateway", GatewaySettings).limits
+    platform = snapshot.platforms.get(instance)
+    free = platform is not None and platform.type in ("webhook", "api", "terminal")
+    return DoorRules(
+        allow_from=None if platform is None else platform.allow_from,
+        rate=None if free else limits.rate,
+        backlog=limits.backlog,
+        chars=limits.message_chars if not free else max(limits.message_chars, limits.http_body),
+    )
+
+
+def _route(snapshot: Snapshot, event: Event) -> Route:
+    shared = snapshot.get("gateway", GatewaySettings).sessions
+    agent = choose_agent(event, snapshot.get("bindings", Bindings), wiring.agent_ids(snapshot)[0])
+    return route(event, SharingRules(shared.group, shared.thread), agent)

@@ -1,0 +1,114 @@
+"""What the daemon says of itself: `hermes status`, `/ready`, metrics."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from gateway.core import Core
+from gateway.lag import LoopLag
+from hermes.messages import JSONObject
+
+__all__ = ["Report", "installed_version"]
+
+
+def installed_version() -> str:
+    """The version of the distribution."""
+    try:
+        return version("hermes-gateway")
+    except PackageNotFoundError:
+        return "0"
+
+
+class Report:
+    """Reads the live parts; keeps nothing but when it began."""
+
+    def __init__(self, core: Core, lag: LoopLag, *, url: Callable[[], str | None], role: str) -> None:
+        self._core = core
+        self._lag = lag
+        self._url = url
+        self._role = role
+        self._began = time.monotonic()
+        self.started = False
+        self.stopping = False
+        self.restart_needed: str | None = None
+
+    def readiness(self) -> tuple[bool, str | None]:
+        """Whether new messages are taken, and why not."""
+        if self.stopping:
+            return False, "Hermes is stopping."
+        if not self.started:
+            return False, "Hermes is starting."
+        fault = self._core.store.fault
+        return fault is None, fault
+
+    def status(self) -> JSONObject:
+        """`hermes status --json`."""
+        core = self._core
+        ready, reason = self.readiness()
+        return {
+            "running": True,
+            "pid": os.getpid(),
+            "role": self._role,
+            "version": installed_version(),
+            "url": self._url(),
+            "uptime": round(time.monotonic() - self._began, 1),
+            "ready": ready,
+            "reason": reason,
+            "platforms": {
+                name: {"state": c.state, "reason": c.reason, "restarts": c.restarts}
+                for name, c in core.supervisor.conditions.items()
+                if name != "terminal"
+            },
+            "agents": {"live": core.agents.live, "working": core.agents.pinned, "limit": core.agents.size},
+            "sessions": {"busy": core.sessions.busy, "waiting": core.sessions.waiting},
+            "turns": {"running": core.turns.running, "finished": core.turns.finished},
+            "delivery": {
+                "waiting": core.delivery.waiting,
+                "sent": core.delivery.sent,
+                "dead": core.delivery.dead,
+                "lost": core.delivery.lost,
+            },
+            "loop_lag": {"last": round(self._lag.last, 4), "worst": round(self._lag.worst, 4)},
+            "settings": {
+                "number": core.settings.current().number,
+                "error": core.settings.error,
+                "warnings": list(core.settings.current().warnings),
+                "restart_needed": self.restart_needed,
+            },
+        }
+
+    def metrics(self) -> bytes:
+        """Prometheus text; called in a thread."""
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest  # noqa: PLC0415  paid for when asked
+
+        registry = CollectorRegistry()
+        for name, value in self._figures().items():
+            Gauge(f"hermes_{name}", name.replace("_", " "), registry=registry).set(value)
+        up = Gauge("hermes_platform_connected", "1 when connected", ["instance"], registry=registry)
+        for name, c in self._core.supervisor.conditions.items():
+            up.labels(name).set(c.state == "connected")
+        return generate_latest(registry)
+
+    def _figures(self) -> dict[str, Any]:
+        core = self._core
+        return {
+            "ready": int(self.readiness()[0]),
+            "uptime_seconds": time.monotonic() - self._began,
+            "agents_live": core.agents.live,
+            "agents_opened_total": core.agents.opened,
+            "agents_closed_total": core.agents.closed,
+            "sessions_busy": core.sessions.busy,
+            "inbox_waiting": core.sessions.waiting,
+            "turns_running": core.turns.running,
+            "turns_finished_total": core.turns.finished,
+            "outbox_waiting": core.delivery.waiting,
+            "outbox_sent_total": core.delivery.sent,
+            "outbox_dead_total": core.delivery.dead,
+            "outbox_lost_total": core.delivery.lost,
+            "loop_lag_seconds": self._lag.last,
+            "loop_lag_worst_seconds": self._lag.worst,
+        }

@@ -1,0 +1,218 @@
+"""Who is joined to whom. The only module that knows adapters, the thinking side and the tools; nothing here decides anything.
+
+Choices are "module:name" strings, imported only when chosen, so that what is off costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_core.host import Host
+from agent_core.models.limits import Limits
+from agent_core.models.providers import ProviderConfig, build_model
+from agent_core.parts import HostParts
+from agent_core.settings import LLM, Agents, Language
+from agent_core.store.behind import Behind
+from agent_core.store.database import SqliteStore
+from agent_core.store.retention import Rules as StepRules
+from agent_core.store.retention import prune as prune_steps
+from agent_core.store.schema import PART as AGENT_PART
+from agent_core.store.search import search
+from gateway.schema import PART as GATEWAY_PART
+from gateway.settings import NetworkSettings
+from hermes.adapter import Adapter, AdapterContext
+from hermes.clock import Clock
+from hermes.config import Network, PlatformSettings, Schema, SettingsSource, Snapshot
+from hermes.errors import HomeError, ModelError
+from hermes.home import Home
+from hermes.model import Model
+from hermes.services import SearchHit, Services
+from hermes.store import Job, Store
+from hermes.tools import ToolBox
+from tools.registry import load_toolbox
+from tools.settings import ToolsSettings
+
+__all__ = [
+    "SCHEMA",
+    "Models",
+    "agent_ids",
+    "build_adapter",
+    "build_host",
+    "check_folder",
+    "language",
+    "network",
+    "open_store",
+    "step_pruner",
+]
+
+SCHEMA = Schema(
+    sections={
+        "llm": "agent_core.settings:LLM",
+        "gateway": "gateway.settings:GatewaySettings",
+        "agents": "agent_core.settings:Agents",
+        "bindings": "gateway.settings:Bindings",
+        "agent": "agent_core.settings:AgentSettings",
+        "tools": "tools.settings:ToolsSettings",
+        "retention": "gateway.settings:Retention",
+        "network": "gateway.settings:NetworkSettings",
+        "logging": "gateway.settings:Logging",
+        "language": "agent_core.settings:Language",
+    },
+    platforms={
+        "telegram": "adapters.telegram.settings:TelegramSettings",
+        "webhook": "adapters.webhook.settings:WebhookSettings",
+        "api": "adapters.api.settings:ApiSettings",
+        "terminal": "adapters.terminal.settings:TerminalSettings",
+    },
+)
+
+_BUILDERS: Mapping[str, str] = {
+    "telegram": "adapters.telegram.adapter:build",
+    "webhook": "adapters.webhook.adapter:build",
+    "api": "adapters.api.adapter:build",
+    "terminal": "adapters.terminal.adapter:build",
+}
+
+_PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "tools", "skills")
+
+
+def check_folder() -> None:
+    """See that the six packages are ours, in one folder, and not others of the same names. Raises `HomeError`."""
+    folders = {
+        name: Path(str(importlib.import_module(name).__file__)).resolve().parent.parent for name in _PACKAGES
+    }
+    if len(set(folders.values())) > 1:
+        places = ", ".join(f"{name} in {folder}" for name, folder in folders.items())
+        raise HomeError(
+            f"Hermes is installed in pieces ({places}); install it into an environment of its own."
+        )
+
+
+async def open_store(home: Home) -> SqliteStore:
+    """The store with everybody's tables."""
+    return await SqliteStore.open(home.state, [AGENT_PART, GATEWAY_PART])
+
+
+def network(snapshot: Snapshot) -> Network:
+    """How clients reach the outside."""
+    return snapshot.get("network", NetworkSettings).for_clients(Home(snapshot.home))
+
+
+def language(snapshot: Snapshot) -> str:
+    """The language of the system's own sentences."""
+    return snapshot.get("language", Language).name or "en"
+
+
+def agent_ids(snapshot: Snapshot) -> tuple[str, ...]:
+    """The agents, the default one first."""
+    return snapshot.get("agents", Agents).names()
+
+
+class Models:
+    """The model clients, one per provider configuration, shared by all sessions."""
+
+    def __init__(self, settings: SettingsSource) -> None:
+        self._settings = settings
+        self._clients: dict[tuple[Any, ...], Model] = {}
+
+    def __call__(self, agent_id: str) -> Model:
+        """The model for an agent. Raises `ModelError` (kind "config")."""
+        snapshot = self._settings.current()
+        llm = snapshot.get("llm", LLM)
+        chosen = snapshot.get("agents", Agents).entry(agent_id).model or llm.model
+        slot = (chosen, llm.model_dump_json(), snapshot.get("network", NetworkSettings), _secret(llm))
+        client = self._clients.get(slot)
+        if client is None:
+            client = self._clients[slot] = build_model(provider_config(snapshot, chosen))
+        return client
+
+    async def aclose(self) -> None:
+        """Close all clients."""
+        for client in self._clients.values():
+            await client.aclose()
+
+
+def _secret(llm: LLM) -> str:
+    provider = llm.chosen()
+    return provider.api_key.get_secret_value() if provider is not None and provider.api_key else ""
+
+
+def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
+    """The chosen provider as its client wants it. Raises `ModelError` (kind "config") when none is chosen."""
+    llm = snapshot.get("llm", LLM)
+    provider = llm.chosen()
+    if provider is None:
+        raise ModelError("No model is set up; choose one with `hermes model`.", kind="config")
+    t = llm.timeouts
+    return ProviderConfig(
+        llm.provider,
+        model,
+        provider.base_url,
+        provider.api_key.get_secret_value() if provider.api_key else None,
+        {name: value.get_secret_value() for name, value in provider.headers.items()},
+        llm.context_length,
+        llm.max_tokens,
+        llm.temperature,
+        limits=Limits(connect=t.connect, first_byte=t.first_byte, silence=t.silence),
+        network=network(snapshot),
+    )
+
+
+class _Search:
+    """The search service of tools. A session sees its own past; the terminal, which is the owner's, sees all."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def search(self, query: str, *, session_key: str, limit: int = 10) -> Sequence[SearchHit]:
+        owner = session_key.split(":")[4:5] == ["terminal"]
+        hits = await search(self._store, query, limit=limit, session_key=None if owner else session_key)
+        return [SearchHit(h.session_id, h.title, h.role, h.at, h.snippet) for h in hits]
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The thinking side, joined: the host, its models and the writer of transcripts."""
+
+    host: Host
+    models: Models
+    behind: Behind
+
+
+def build_host(store: Store, settings: SettingsSource, home: Home, clock: Clock) -> Thinking:
+    """The thinking side over the store."""
+    models = Models(settings)
+    behind = Behind(store, home.root, clock)
+    toolbox: ToolBox = load_toolbox(home, settings)
+    parts = HostParts(
+        store=store,
+        model=models,
+        toolbox=toolbox,
+        services=Services(spills=home.spills, search=_Search(store)),
+        settings=settings,
+        clock=clock,
+        home=home,
+        workspace=lambda: settings.current().get("tools", ToolsSettings).workspace,
+        result_chars=lambda: settings.current().get("tools", ToolsSettings).result_chars,
+        behind=behind,
+    )
+    return Thinking(Host(parts), models, behind)
+
+
+def build_adapter(settings: PlatformSettings, context: AdapterContext) -> Adapter:
+    """The adapter for one instance; its SDK is imported here and not before."""
+    module, _, name = _BUILDERS[settings.type].partition(":")
+    build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(
+        importlib.import_module(module), name
+    )
+    return build(settings, context)
+
+
+def step_pruner(steps: float) -> Callable[[float], Job]:
+    """The thinking side's part of retention: `steps` seconds."""
+    rules = StepRules(steps=steps / 86_400)
+    return lambda now: prune_steps(now, rules)
