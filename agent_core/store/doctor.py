@@ -1,7 +1,7 @@
 """Looks for damage in the store and mends what rows or transcripts can mend.
 
-`check` reads beside a running daemon. `mend_index` wants the file for itself: a rebuild beside another process
-makes damage worse.
+`check` reads beside a running daemon. `mend_index` wants the file for itself: a rebuild beside another
+process makes damage worse.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _ids(path: Path) -> list[int | None]:
 def mend_index(path: Path) -> Finding:
     """Build the search index anew from the rows; blocks. The store must not be open, here or elsewhere.
 
-    Raises `StoreUnavailable` when another program has the file open, `StoreCorrupt` when the rows are damaged.
+    Raises `StoreUnavailable` when another program has the file open, `StoreCorrupt` for damaged rows.
     """
     try:
         connection = connect_writer(path)
@@ -169,7 +169,7 @@ def _rebuild_from_nothing(connection: sqlite3.Connection) -> None:
 
 
 async def mend_transcripts(store: SqliteStore, home: Path) -> list[Finding]:
-    """Rows of sessions that have none come back from their transcripts; the rest is written anew from the rows.
+    """Rows of sessions without any come back from their transcripts; the rest is written anew from rows.
 
     The rest: every transcript that differs, and each `sessions.json`. Raises `OSError`, `StoreError`.
     """

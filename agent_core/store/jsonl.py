@@ -51,7 +51,7 @@ def _segment(name: str) -> str:
 
 
 def mend_tail(path: Path) -> Tail:
-    """Cut what follows the last whole line, and lines at the end that are no JSON object; none without a file."""
+    """Cut what follows the last whole line, and lines at the end that are no JSON object."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:

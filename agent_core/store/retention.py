@@ -66,9 +66,9 @@ def _discard(cursor: sqlite3.Cursor) -> None:
 
 
 async def purge_session(store: SqliteStore, home: Path, session_id: str, *others: Job) -> list[Path] | None:
-    """Delete a session so that its words are in no file but the backups, which are returned; `None`: no such session.
+    """Delete a session: its words stay in the backups only, which are returned; `None`: no such session.
 
-    `others` are jobs of the same transaction (the gateway's rows of the session). Without the merge of the index
+    `others`: jobs of the same transaction (the gateway's rows of the session). Without the merge of the index
     and the truncated WAL the words would stay in the file.
     """
     [agent_id, *_] = await store.write(delete_session(session_id), *others, optimize)
