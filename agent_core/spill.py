@@ -38,7 +38,7 @@ async def _preview(text: str, tool: str, spills: Path, cap: int) -> str:
     name = f"{re.sub(r'[^a-z0-9_]+', '-', tool.lower())[:40]}-{secrets.token_hex(8)}.txt"
     try:
         await asyncio.to_thread(_keep, spills / name, text)
-        kept = f"the whole is kept as {name}"
+        kept = f'read_file with path "spill:{name}" shows the rest'
     except OSError as error:
         kept = f"the whole could not be kept: {error.strerror}"
     head = int(cap * _HEAD_SHARE)

@@ -160,7 +160,7 @@ def close_turn(turn_id: str, messages: Sequence[Message], ending: Ending) -> Job
 
 
 def close_dead(turn_id: str, compose: Callable[[Sequence[Step]], Sequence[Message]], at: float) -> Job:
-    """Close an open turn as dead; `compose` (runs in the writer) makes its message rows from its steps."""
+    """Close an open turn as dead; see `close_from_steps`."""
     return close_from_steps(turn_id, compose, Ending("dead", at))
 
 
