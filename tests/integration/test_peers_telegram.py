@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,7 +11,16 @@ import httpx
 import pytest
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, InputMediaPhoto, Message, MessageEntity
 from telegram.constants import ParseMode
-from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, NetworkError, RetryAfter, TimedOut
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TimedOut,
+)
 from telegram.request import HTTPXRequest
 
 from tests.peers.programs import peer_program
@@ -244,6 +254,8 @@ def test_markdown_quotes_and_code() -> None:
     quoted = parse_markdown_v2(">a\n>b||\nafter `\\`` ||s||")
     assert quoted.text == "a\nb\nafter ` s"
     assert [e["type"] for e in quoted.entities] == ["expandable_blockquote", "code", "spoiler"]
+    two = parse_markdown_v2(">a\n**>b")
+    assert [(e["type"], e["offset"]) for e in two.entities] == [("blockquote", 0), ("blockquote", 2)]
     assert parse_html("<blockquote expandable>q</blockquote>").entities[0]["type"] == "expandable_blockquote"
 
 
@@ -376,6 +388,24 @@ async def test_the_server_can_go_away_and_come_back(bot: Bot, telegram_peer: Tel
     assert telegram_peer.chats[CHAT].texts() == ["before"]
 
 
+async def test_connections_are_refused_for_a_while(bot: Bot, telegram_peer: TelegramPeer) -> None:
+    telegram_peer.faults.add("sendMessage", Fault("refuse", seconds=0.3))
+    for _ in range(2):
+        with pytest.raises(NetworkError):
+            await bot.send_message(CHAT, "refused")
+    await telegram_peer.wait_until_back()
+    await bot.send_message(CHAT, "back")
+    assert telegram_peer.chats[CHAT].texts() == ["back"]
+
+
+async def test_TG_25_a_group_that_moved_says_where(bot: Bot, telegram_peer: TelegramPeer) -> None:
+    telegram_peer.migrate(-500, -100777)
+    with pytest.raises(ChatMigrated) as moved:
+        await bot.send_message(-500, "x")
+    await bot.send_message(moved.value.new_chat_id, "x")
+    assert telegram_peer.chats[-100777].texts() == ["x"]
+
+
 def test_flood_limits_are_those_of_the_platform() -> None:
     now = 0.0
     gate = FloodGate(lambda: now)
@@ -440,4 +470,6 @@ async def test_the_peer_runs_as_a_program(tmp_path: Any) -> None:
         assert await control.aviolations() == []
         assert len(await control.ajournal("sendMessage")) == 2
         assert [m["text"] for m in (await control.achats())[str(CHAT)]] == ["/hi", "", "an answer"]
-    assert "an answer" in journal.read_text(encoding="utf-8")
+    calls = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    outcomes = [(c["outcome"], c["status"]) for c in calls if c["method"] == "sendMessage"]
+    assert outcomes == [("fault:status", 500), ("ok", 200)]

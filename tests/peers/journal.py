@@ -38,12 +38,12 @@ class Changes:
 
 
 class Journal(Generic[E]):
-    """The newest `most` entries, and each of them as a line of JSON in `path` if one is given.
+    """The newest `most` entries; once complete, each is also a line of JSON in `path` if one is given.
 
     The file is written off the loop and complete once `aclose` has returned.
     """
 
-    def __init__(self, path: Path | None = None, most: int = 100_000) -> None:
+    def __init__(self, path: Path | None = None, most: int = 50_000) -> None:
         self._entries: deque[E] = deque(maxlen=most)
         self._path = path
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -58,6 +58,9 @@ class Journal(Generic[E]):
     def add(self, entry: E) -> None:
         """Append an entry."""
         self._entries.append(entry)
+
+    def write(self, entry: E) -> None:
+        """Put an entry that is complete now into the file."""
         if self._path is not None:
             self._lines.put_nowait(json.dumps(entry.summary(), default=str) + "\n")
 

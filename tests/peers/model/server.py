@@ -230,6 +230,7 @@ class ModelPeer:
 
     def _leave(self, entry: Request) -> None:
         entry.ended = time.monotonic()
+        self.journal.write(entry)
         if entry.session and self.in_flight[entry.session] > 0:
             self.in_flight[entry.session] -= 1
             if not self.in_flight[entry.session]:

@@ -1,6 +1,7 @@
 """Chats as a person sees them: what is shown now, in order, with everything that was there before."""
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,7 +68,7 @@ class Chat:
         self.migrated_to: int | None = None
         self.blocked = False
         self.every: dict[int, ShownMessage] = {}
-        self.actions: list[tuple[float, str, int | None]] = []
+        self.actions: deque[tuple[float, str, int | None]] = deque(maxlen=1000)
         self.drafts: dict[int, str] = {}
 
     def __iter__(self) -> Iterator[ShownMessage]:

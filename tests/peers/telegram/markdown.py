@@ -45,6 +45,9 @@ class _Reader:
         """Quotes run over whole lines that begin with `>`."""
         if self.at and self.source[self.at - 1] != "\n":
             return
+        if self.source.startswith("**>", self.at):  # two quotes, one right after the other
+            self._end_quote("blockquote")
+            self.at += 2
         quoted = self.source[self.at] == ">"
         if quoted:
             self.at += 1

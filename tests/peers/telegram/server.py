@@ -124,6 +124,11 @@ class TelegramPeer:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
+    async def wait_until_back(self) -> None:
+        """Wait until the server listens again after a `refuse` fault."""
+        if self._away is not None:
+            await self._away
+
     # -- what tests look at ------------------------------------------------------------------------
 
     @property
@@ -256,6 +261,7 @@ class TelegramPeer:
     ) -> None:
         call.ended, call.status, call.outcome = time.monotonic(), status, outcome
         call.description, call.result = description, result
+        self.journal.write(call)
         self.changes.notify()
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
