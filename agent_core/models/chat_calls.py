@@ -55,7 +55,7 @@ class CallFolder:
     def delta(self, piece: Mapping[str, Any]) -> None:
         """Take one piece of a call."""
         raw = piece.get("function")
-        function: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+        function: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
         call_id, name = _text(piece.get("id")), _text(function.get("name"))
         slot = self._slot(piece.get("index"), call_id, name)
         slot.id = slot.id or call_id
@@ -64,7 +64,7 @@ class CallFolder:
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             slot.parts.append(arguments)
-        elif isinstance(arguments, Mapping):
+        elif isinstance(arguments, dict):
             slot.parts.append(json.dumps(arguments, ensure_ascii=False))
 
     def whole(self, call: Mapping[str, Any]) -> None:

@@ -107,7 +107,7 @@ class Folder:
 
     def chunk(self, chunk: object) -> None:
         """Take one decoded event, or a whole answer."""
-        if not isinstance(chunk, Mapping):
+        if not isinstance(chunk, dict):
             raise ModelError("The provider's answer is no JSON object.", kind="malformed")
         if chunk.get("error"):
             raise RefusedInStream(chunk)
@@ -115,7 +115,7 @@ class Folder:
         if usage is not None:
             self.usage = usage
         choices = chunk.get("choices")
-        if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             self._choice(choices[0])
 
     def completion(self) -> Completion:
@@ -145,9 +145,9 @@ class Folder:
     def _choice(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta")
         message = choice.get("message")
-        if isinstance(delta, Mapping) and delta:
+        if isinstance(delta, dict) and delta:
             self._message(delta, self._calls.delta)
-        elif isinstance(message, Mapping):
+        elif isinstance(message, dict):
             self._message(message, self._calls.whole)
         elif isinstance(choice.get("text"), str):
             self._text(choice["text"])
@@ -161,6 +161,8 @@ class Folder:
         content = part.get("content")
         if isinstance(content, str):
             self._text(content)
+            if len(part) == 1:  # nearly every piece of a stream
+                return
         elif isinstance(content, list):
             for piece in content:
                 self._content_part(piece)
@@ -169,9 +171,9 @@ class Folder:
         self._reasoning(part)
         if isinstance(calls := part.get("tool_calls"), list):
             for call in calls:
-                if isinstance(call, Mapping):
+                if isinstance(call, dict):
                     take_call(call)
-        elif isinstance(call := part.get("function_call"), Mapping):
+        elif isinstance(call := part.get("function_call"), dict):
             self._calls.delta({"index": 0, "function": call})
 
     def _reasoning(self, part: Mapping[str, Any]) -> None:
@@ -186,7 +188,7 @@ class Folder:
         """Mistral sends text as parts; its thinking is a part of its own."""
         if isinstance(piece, str):
             self._text(piece)
-        elif isinstance(piece, Mapping) and isinstance(piece.get("text"), str):
+        elif isinstance(piece, dict) and isinstance(piece.get("text"), str):
             self._text(piece["text"])
 
     def _text(self, text: str) -> None:
@@ -195,7 +197,7 @@ class Folder:
 
     def _detail(self, detail: object) -> None:
         """Pieces of one detail share index and type: their texts join, the other fields are replaced."""
-        if not isinstance(detail, Mapping):
+        if not isinstance(detail, dict):
             return
         last = self._details[-1] if self._details else {}
         index = detail.get("index")

@@ -15,19 +15,20 @@ def find_usage(chunk: Mapping[str, Any]) -> Usage | None:
 
     At the top, in its first choice (Moonshot), or under `x_groq`.
     """
-    usage = parse_usage(chunk.get("usage"))
-    if usage is None:
-        choices = chunk.get("choices")
-        first = choices[0] if isinstance(choices, list) and choices else None
-        usage = parse_usage(first.get("usage")) if isinstance(first, Mapping) else None
-    if usage is None and isinstance(groq := chunk.get("x_groq"), Mapping):
-        usage = parse_usage(groq.get("usage"))
-    return usage
+    usage = parse_usage(chunk["usage"]) if "usage" in chunk else None
+    if usage is not None:
+        return usage
+    choices = chunk.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and "usage" in first:
+        return parse_usage(first["usage"])
+    groq = chunk.get("x_groq")
+    return parse_usage(groq.get("usage")) if isinstance(groq, dict) else None
 
 
 def parse_usage(raw: object) -> Usage | None:
     """A usage object; `None` where it names no tokens of the prompt."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return None
     prompt = _first(raw, "prompt_tokens", "input_tokens")
     if not prompt:
@@ -43,7 +44,7 @@ def parse_usage(raw: object) -> Usage | None:
 
 
 def _details(raw: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((raw[n] for n in names if isinstance(raw.get(n), Mapping)), {})
+    return next((raw[n] for n in names if isinstance(raw.get(n), dict)), {})
 
 
 def _first(raw: Mapping[str, Any], *names: str) -> int | None:

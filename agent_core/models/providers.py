@@ -174,20 +174,20 @@ def _endpoint(config: ProviderConfig, provider: Provider) -> Endpoint:
         raise ModelError(
             f"`base_url` of {provider.name} must be an http:// or https:// address.", kind="config"
         )
-    headers = dict(config.headers)
+    headers = {name: _sendable(value, f"The header {name!r}") for name, value in config.headers.items()}
     if config.api_key:
-        headers.setdefault("Authorization", f"Bearer {_key(config.api_key, provider)}")
+        headers.setdefault("Authorization", f"Bearer {_sendable(config.api_key, 'The key')}")
     elif provider.needs_key and not headers:
         told = f"The provider {provider.name} needs a key; set {provider.key_env} or run `hermes model`."
         raise ModelError(told, kind="config")
     return Endpoint(provider.name, base_url, headers, config.limits, config.network)
 
 
-def _key(key: str, provider: Provider) -> str:
+def _sendable(value: str, what: str) -> str:
     """A header can hold printable ASCII only; a pasted key often brings a line end."""
-    clean = key.strip()
+    clean = value.strip()
     if not clean.isascii() or not clean.isprintable():
-        raise ModelError(f"The key for {provider.name} holds characters that no key has.", kind="config")
+        raise ModelError(f"{what} of the provider holds characters that cannot be sent.", kind="config")
     return clean
 
 

@@ -111,10 +111,7 @@ class Transport:
         }
         self._limits = limits
         self._times = {"connect": limits.connect, "read": None, "write": limits.silence, "pool": None}
-        context = httpx.create_ssl_context(trust_env=False)
-        if network.ca_file is not None:
-            context.load_verify_locations(network.ca_file)
-        self._pool = self._open(context, network)
+        self._pool = self._open(_trust(network), network)
 
     def _open(self, context: ssl.SSLContext, network: Network) -> httpx.AsyncHTTPTransport:
         direct = network.proxy is None or _goes_direct(self._host, network.no_proxy)
@@ -162,6 +159,18 @@ class Transport:
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
+
+
+def _trust(network: Network) -> ssl.SSLContext:
+    """The well-known authorities and those of `network.ca_file`."""
+    context = httpx.create_ssl_context(trust_env=False)
+    if network.ca_file is not None:
+        try:
+            context.load_verify_locations(network.ca_file)
+        except OSError as error:  # ssl.SSLError too
+            told = f"`network.ca_file` ({network.ca_file}) cannot be read as PEM certificates."
+            raise ModelError(told, kind="config") from error
+    return context
 
 
 def _goes_direct(host: str, no_proxy: tuple[str, ...]) -> bool:

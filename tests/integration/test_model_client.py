@@ -1,10 +1,12 @@
 """The model client against a real server on loopback."""
 
 import asyncio
+import contextlib
 import json
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +67,12 @@ def after(completion: Completion, *results: str) -> ModelRequest:
     made = completion.message.tool_calls
     answers = [Message("tool", r, tool_call_id=c.id, name=c.name) for c, r in zip(made, results, strict=True)]
     return asked(Message("user", "hi"), completion.message, *answers, tools=(READ,))
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 async def test_an_answer_is_streamed_and_the_connection_used_again(
@@ -326,14 +334,49 @@ async def test_a_server_that_holds_on_after_done_does_not_hold_us() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event)
         await writer.drain()
         await reader.read()
+        await closed(writer)
         held.set()
-        writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server, client(f"http://127.0.0.1:{port}/v1") as model:
         assert (await ask(model))[1] == "Hi"
         await held.wait()
+
+
+async def test_comments_alone_are_no_answer() -> None:
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while not reader.at_eof():
+                writer.write(b": PROCESSING\n\n")
+                await writer.drain()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(1 << 20), 0.02)
+        await closed(writer)
+        gone.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server, client(url, limits=Limits(silence=5.0, stall=0.2)) as model:
+        error = await fault(model)
+        await gone.wait()
+    assert error.kind == "timeout"
+    assert "sends nothing" in str(error)
+
+
+async def test_a_broken_ca_file_is_named(model_peer: ModelPeer, tmp_path: Path) -> None:
+    for name in ("missing.pem", "empty.pem"):
+        file = tmp_path / name
+        if name == "empty.pem":
+            file.write_text("no certificate", encoding="utf-8")
+        async with client(model_peer.url, network=Network(ca_file=file)) as model:
+            error = await fault(model)
+        assert error.kind == "config"
+        assert name in str(error)
 
 
 async def test_nobody_there_is_a_network_error(unused_tcp_port_factory: Callable[[], int]) -> None:

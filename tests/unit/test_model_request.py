@@ -116,6 +116,7 @@ def test_each_known_provider_can_be_built() -> None:
         (ProviderConfig("custom", "m", base_url="localhost:80"), "http://"),
         (ProviderConfig("none", "m"), "known are"),
         (ProviderConfig("openai", "m", api_key="clé"), "characters"),
+        (ProviderConfig("ollama", "m", headers={"X-A": "1\r\nX-B: 2"}), "X-A"),
     ],
 )
 def test_what_is_missing_is_said(config: ProviderConfig, word: str) -> None:
