@@ -16,8 +16,8 @@ CALLS = 90
 """Model calls of a turn, the last one included, which only sums up."""
 
 SUMMARY_REQUEST = (
-    "[The limit of model calls for this turn is reached; no more tools can be called. Say clearly and briefly "
-    "what was asked, what is done, what is not, and what the next step would be. The user can write again "
+    "[The limit of model calls for this turn is reached; no more tools can be called. Say clearly and "
+    "briefly what was asked, what is done, what is not, and what the next step would be. The user can write again "
     "to go on.]"
 )
 

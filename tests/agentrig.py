@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agent_core.agent import SessionAgent
 from agent_core.host import Host
@@ -107,8 +108,8 @@ class Rig:
         await self.stop()
         await self.start()
 
-    def request(self, text: str, spec: SessionSpec = SPEC, **more: object) -> TurnRequest:
-        return TurnRequest(f"t{next(self.numbers)}", spec, (TurnInput(text, "u1", "Ana"),), "listed", **more)  # type: ignore[arg-type]  test data
+    def request(self, text: str, spec: SessionSpec = SPEC, **more: Any) -> TurnRequest:
+        return TurnRequest(f"t{next(self.numbers)}", spec, (TurnInput(text, "u1", "Ana"),), "listed", **more)
 
     async def say(
         self, agent: SessionAgent, text: str, io: IO | None = None, request: TurnRequest | None = None
@@ -135,13 +136,13 @@ class Spy:
     answer: str = "done"
     calls: list[dict[str, object]] = field(default_factory=list)
 
-    def tool(self, **more: object) -> Tool:
+    def tool(self, **more: Any) -> Tool:
         async def handler(arguments: dict[str, object], context: ToolContext) -> ToolResult:
             self.calls.append(arguments)
             return ToolResult(self.answer)
 
         schema = {"type": "object", "properties": {"x": {"type": "string"}}}
-        return Tool(self.name, "Acts.", schema, handler, **more)  # type: ignore[arg-type]  test data
+        return Tool(self.name, "Acts.", schema, handler, **more)
 
 
 def assert_legal(request: ModelRequest) -> None:

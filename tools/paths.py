@@ -47,7 +47,7 @@ def home_of(services: Services) -> Path:
 def locate(workspace: Path, asked: str, services: Services) -> Place:
     """Where `asked` lies, links resolved.
 
-    Raises `ToolError` when that is outside of the workspace, or in the home but not in its `workspace` folder.
+    Raises `ToolError` when that is outside of the workspace, or in the home but not in its workspace.
     """
     if "\0" in asked:
         raise ToolError("A path cannot hold a NUL character.")

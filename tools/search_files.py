@@ -28,9 +28,12 @@ async def search_files(asked: JSONObject, context: ToolContext) -> ToolResult:
         raise ToolError(
             "Give `name` (a glob for file names), `pattern` (a regular expression for lines), or both."
         )
-    root = await asyncio.to_thread(_folder, context.workspace, asked.get("path") or ".")
-    order = {**asked, "root": root, "seconds": _SECONDS - 2}
-    code, out, err = await _run(json.dumps(order).encode(), root)
+    folder, hidden = await asyncio.to_thread(_folder, context, asked.get("path") or ".")
+    try:
+        order = {**asked, "folder": folder, "hidden": hidden, "seconds": _SECONDS - 2}
+        code, out, err = await _run(json.dumps(order).encode(), folder)
+    finally:
+        os.close(folder)
     if code == _REFUSED:
         raise ToolError(out)
     if code != 0:
@@ -48,7 +51,7 @@ def _folder(context: ToolContext, asked: str) -> tuple[int, str | None]:
 
 
 async def _run(order: bytes, folder: int) -> tuple[int, str, str]:
-    """The program's exit code and what it wrote. An environment without secrets; ended when it takes too long."""
+    """The program's exit code and what it wrote; it gets no secrets, and ends when it takes too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", str(_PROGRAM)),
         stdin=asyncio.subprocess.PIPE,

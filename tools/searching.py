@@ -1,8 +1,9 @@
 """The search itself: a program of its own, started by `search_files` and ended by it when it takes too long.
 
 Python's `re` can neither be interrupted nor be given a time limit, and a nested repetition takes hours on
-one line; a process can be killed. Reads one JSON object from stdin, writes lines to stdout. Exit code 3: stdout
-says what is wrong with the request. The folder comes as an open descriptor, so that it is the one that was checked.
+one line; a process can be killed. Reads one JSON object from stdin, writes lines to stdout. Exit code 3:
+stdout says what is wrong with the request. The folder comes as an open descriptor, so that it is the one that
+was checked.
 Imports nothing but the standard library, so that it starts at once. Links are never followed.
 """
 

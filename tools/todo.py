@@ -60,8 +60,8 @@ TOOLS = (
     Tool(
         name="todo",
         description=(
-            "Keep the list of steps of a longer task. Without items: show it. With items: replace it, or with "
-            "merge=true update items of the same text and append new ones."
+            "Keep the list of steps of a longer task. Without items: show it. With items: replace it, or "
+            "with merge=true update items of the same text and append new ones."
         ),
         parameters=arguments(
             {

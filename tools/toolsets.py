@@ -104,7 +104,7 @@ class ToolSelection:
         return self._cached[key]
 
     def _expanded(self, names: Sequence[str]) -> frozenset[str]:
-        """No tools where the settings name a toolset wrongly: a turn goes on without rather than with too many."""
+        """No tools where the settings name a toolset wrongly: rather none than too many."""
         try:
             return expand(names, self._toolsets, self._tools)
         except ConfigError as error:

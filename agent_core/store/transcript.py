@@ -92,7 +92,7 @@ def count_start(turn_id: str) -> Job:
 def add_step(turn_id: str, step: Step, *, progress: bool = True) -> Job:
     """Store a step; the start count is back at zero.
 
-    Unless the step is no `progress` (something merely begins). Raises `LookupError` when the turn is not open.
+    Unless it is no `progress` (something merely begins). Raises `LookupError` when the turn is not open.
     """
     content = dump(step.content)
 
