@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core.models.chat_fold import Folder, RefusedInStream
 from agent_core.models.chat_wire import WireSettings, build_request, encode_request
 from agent_core.models.classify import classify, parse_refusal, retry_after
+from agent_core.models.connection import Connection
 from agent_core.models.estimate import TokenEstimate
-from agent_core.models.limits import Limits
 from agent_core.models.sse import BodyReader, WholeBody, body_reader
 from hermes.clock import Clock, SystemClock
-from hermes.config import Network
 from hermes.errors import ModelError
 from hermes.messages import Usage
 from hermes.model import Completion, ModelRequest
 
 if TYPE_CHECKING:
-    from agent_core.models.transport import Answer, Transport
+    from agent_core.models.transport import Answer
 
-__all__ = ["ChatModel", "Endpoint"]
+__all__ = ["ChatModel"]
 
 _ERROR_BODY = 64 * 1024
 _AFTER_DONE = (
@@ -32,33 +30,14 @@ _AFTER_DONE = (
 _AFTER_FINISH = 5.0  # for the figures that follow the finish reason
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a provider answers. `headers` hold the key, and so are kept out of `repr`."""
-
-    provider: str
-    base_url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    limits: Limits = field(default_factory=Limits)
-    network: Network = field(default_factory=Network)
-
-    def connect(self) -> Transport:
-        """A pool of connections. Slow the first time (library, certificates): call it off the loop."""
-        # The library costs 0.3 s: it is imported when needed.
-        from agent_core.models.transport import Transport  # noqa: PLC0415
-
-        return Transport(self.base_url, self.headers, self.limits, self.network)
-
-
 class ChatModel:
     """A `hermes.model.Model` over chat completions. One try per call; many calls may run at once."""
 
-    def __init__(self, endpoint: Endpoint, settings: WireSettings, clock: Clock | None = None) -> None:
-        self._endpoint = endpoint
+    def __init__(self, connection: Connection, settings: WireSettings, clock: Clock | None = None) -> None:
+        self._connection = connection
+        self._endpoint = connection.endpoint
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._transport: Transport | None = None
-        self._opening = asyncio.Lock()
         self._estimate = TokenEstimate()
 
     @property
@@ -78,11 +57,11 @@ class ChatModel:
 
     async def prepare(self) -> None:
         """Import the HTTP library and read certificates, in a thread. The first call does it otherwise."""
-        await self._connected()
+        await self._connection.transport()
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
         """See `hermes.model.Model.complete`."""
-        transport = self._transport or await self._connected()
+        transport = self._connection.opened or await self._connection.transport()
         expected = self._estimate.request(request)
         body = encode_request(build_request(request, self._settings, expected))
         # Some providers count their ids anew in each answer; a conversation may hold an id once.
@@ -107,16 +86,8 @@ class ChatModel:
         return completion
 
     async def aclose(self) -> None:
-        """Close connections. Calls under way fail."""
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            await transport.aclose()
-
-    async def _connected(self) -> Transport:
-        async with self._opening:
-            if self._transport is None:
-                self._transport = await asyncio.to_thread(self._endpoint.connect)
-            return self._transport
+        """Close connections, those of other models on the same `Connection` too. Calls under way fail."""
+        await self._connection.aclose()
 
     async def _read(self, answer: Answer, folder: Folder) -> None:
         reader: BodyReader | None = None

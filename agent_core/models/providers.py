@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from agent_core.models.chat import ChatModel, Endpoint
+from agent_core.models.chat import ChatModel
 from agent_core.models.chat_wire import WireSettings
 from agent_core.models.classify import classify, parse_refusal
+from agent_core.models.connection import Connection, Endpoint
 from agent_core.models.limits import Limits
 from hermes.config import Network
 from hermes.errors import ModelError
@@ -26,6 +27,7 @@ __all__ = [
     "OLLAMA_URL",
     "PROVIDERS",
     "ModelInfo",
+    "Models",
     "Provider",
     "ProviderConfig",
     "build_model",
@@ -101,8 +103,39 @@ class ModelInfo:
     window: int | None = None
 
 
-def build_model(config: ProviderConfig) -> ChatModel:
-    """The client for `config`.
+class Models:
+    """The clients in use: one per configuration, and one pool of connections per endpoint.
+
+    A configuration that has changed gets a new client; the old one stays usable until `aclose`.
+    """
+
+    def __init__(self) -> None:
+        self._models: list[tuple[ProviderConfig, ChatModel]] = []
+        self._connections: list[Connection] = []
+
+    def get(self, config: ProviderConfig) -> ChatModel:
+        """The client for `config`, the same one for equal ones. Raises as `build_model` does."""
+        known = next((model for made_for, model in self._models if made_for == config), None)
+        if known is not None:
+            return known
+        endpoint = _endpoint(config, _provider(config))
+        shared = next((c for c in self._connections if c.endpoint == endpoint), None)
+        connection = shared or Connection(endpoint)
+        model = build_model(config, connection)
+        if shared is None:
+            self._connections.append(connection)
+        self._models.append((config, model))
+        return model
+
+    async def aclose(self) -> None:
+        """Close every connection and forget every client."""
+        connections, self._connections, self._models = self._connections, [], []
+        for connection in connections:
+            await connection.aclose()
+
+
+def build_model(config: ProviderConfig, connection: Connection | None = None) -> ChatModel:
+    """The client for `config`, on `connection` where one to the same endpoint exists.
 
     Opens nothing yet. Raises `ModelError` (kind `config`) with what is missing.
     """
@@ -119,7 +152,7 @@ def build_model(config: ProviderConfig) -> ChatModel:
         cache_key=provider.cache_key,
         stream_usage=config.stream_usage,
     )
-    return ChatModel(_endpoint(config, provider), settings)
+    return ChatModel(connection or Connection(_endpoint(config, provider)), settings)
 
 
 async def list_models(config: ProviderConfig) -> list[str]:

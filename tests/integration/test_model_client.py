@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from agent_core.models import providers
 from agent_core.models.chat import ChatModel
 from agent_core.models.limits import Limits
-from agent_core.models.providers import ProviderConfig, build_model, describe_models, list_models
+from agent_core.models.providers import Models, ProviderConfig, build_model, describe_models, list_models
 from agent_core.retry import Retry, RetryPolicy, with_retries
 from hermes.clock import SystemClock
 from hermes.config import Network
@@ -405,6 +406,20 @@ async def test_keys_and_headers_are_sent() -> None:
             error = await fault(model)
         assert error.kind == "auth"
         assert "wrong" not in str(error)
+
+
+async def test_models_of_one_provider_share_its_connections(model_peer: ModelPeer) -> None:
+    models = Models()
+    first, second = (
+        models.get(replace(configured(model_peer.url), model=m)) for m in ("peer-model", "peer-small")
+    )
+    assert models.get(configured(model_peer.url)) is first
+    assert first is not second
+    await ask(first)
+    await ask(second)
+    assert model_peer.connections_opened == 1
+    await models.aclose()
+    assert models.get(configured(model_peer.url)) is not first
 
 
 async def test_models_are_listed(model_peer: ModelPeer) -> None:

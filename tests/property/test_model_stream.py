@@ -29,7 +29,8 @@ cuts = st.lists(st.integers(1, 9), min_size=1, max_size=60)
 
 
 def pieces(text: str, sizes: list[int]) -> list[str]:
-    out, at = [], 0
+    out: list[str] = []
+    at = 0
     while at < len(text):
         size = sizes[len(out) % len(sizes)]
         out.append(text[at : at + size])
