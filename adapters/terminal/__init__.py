@@ -1,0 +1,1 @@
+"""The terminal: `hermes chat` over the control socket."""
