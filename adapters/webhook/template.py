@@ -17,8 +17,8 @@ from hermes.messages import scrub_surrogates
 __all__ = ["Expanded", "Template"]
 
 _HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-_PATH = re.compile(r"\s*payload((?:\.[^\s.\[\]{}]+|\[\d{1,6}\])*)\s*")
-_STEP = re.compile(r"\.([^\s.\[\]{}]+)|\[(\d+)\]")
+_PATH = re.compile(r"\s*payload((?:\.[\w@$:-]+|\[\d{1,6}\])*)\s*")
+_STEP = re.compile(r"\.([\w@$:-]+)|\[(\d+)\]")
 _MOST = 64_000  # characters of an expanded prompt; what a model can take in beside everything else
 _MISSING = object()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any, cast
 
 import structlog
@@ -16,6 +17,7 @@ from aiohttp import web
 
 __all__ = ["Connection", "Connections", "json_error"]
 
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,15})\r\n", re.IGNORECASE)
 _log = structlog.get_logger("gateway.http")
 
 
@@ -75,6 +77,14 @@ class Connection(web.RequestHandler):
         super().connection_made(cast("asyncio.Transport", transport))
         self._connections.add(self)
 
+    def data_received(self, data: bytes) -> None:
+        # aiohttp's parser loses a good request when nonsense follows it in the same read. Fed in two goes, it
+        # is answered first (RFC 9112 section 6.3: its length is what it said).
+        while (end := _end_of_first(data)) is not None:
+            super().data_received(data[:end])
+            data = data[end:]
+        super().data_received(data)
+
     def connection_lost(self, exc: BaseException | None) -> None:
         self._connections.discard(self)
         super().connection_lost(exc)
@@ -94,3 +104,13 @@ class Connection(web.RequestHandler):
         response = json_error(status, text)
         response.force_close()
         return response
+
+
+def _end_of_first(data: bytes) -> int | None:
+    """Where the request that `data` begins with ends, if more follows it there."""
+    head = data.find(b"\r\n\r\n") + 4
+    if not 4 <= head < len(data):
+        return None
+    length = _LENGTH.search(data, 0, head)
+    end = head + (int(length[1]) if length else 0)
+    return end if end < len(data) and (length or b"chunked" not in data[:head].lower()) else None

@@ -40,6 +40,11 @@ class Guard:
         self._limits = limits
         self._trusted = trusted
         self._lingering = 0
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """The server stops: linger no longer."""
+        self._closing.set()
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -115,7 +120,10 @@ class Guard:
             transport.write_eof()
         self._lingering += 1
         try:
-            await asyncio.sleep(_LINGER)
+            async with asyncio.timeout(_LINGER):
+                await self._closing.wait()
+        except TimeoutError:
+            pass  # long enough
         finally:
             self._lingering -= 1
 

@@ -43,8 +43,8 @@ class HttpServer:
         self._port = port
         self._limits = limits
         self._connections = Connections(_most_connections())
-        guard = Guard(limits, trusted_proxies)
-        self._app = web.Application(middlewares=[guard.middleware], client_max_size=limits.body)
+        self._guard = Guard(limits, trusted_proxies)
+        self._app = web.Application(middlewares=[self._guard.middleware], client_max_size=limits.body)
         self._runner = web.AppRunner(self._app, access_log=None, handler_cancellation=True)
         self._listeners: list[asyncio.Server] = []
         probes.mount(self._app.router)
@@ -59,6 +59,11 @@ class HttpServer:
         """`http://HOST:PORT` with the port that is really used."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
+
+    @property
+    def connections(self) -> Connections:
+        """The open connections; `len` counts them."""
+        return self._connections
 
     async def start(self) -> None:
         """Bind and serve. Raises `PortTaken` or `ConfigError`."""
@@ -80,6 +85,7 @@ class HttpServer:
     async def aclose(self, grace: float = 1.0) -> None:
         """Give answers under way `grace` seconds, then cut them. Harmless when `start` failed."""
         await self.drain()
+        self._guard.close()
         if self._runner.server is not None:
             await self._runner.server.shutdown(grace)
         await self._runner.cleanup()
