@@ -24,6 +24,7 @@ __all__ = ["Api", "build"]
 
 _log = structlog.get_logger("adapters.api")
 _OFF_THE_LOOP = 32 * 1024  # bytes of a body from which parsing is worth a thread
+_CHATS = "/v1/chat/completions"
 _PULSE = 30.0
 _KEPT = 24 * 3600.0  # seconds that an Idempotency-Key means the same request
 _MOST_GENERATIONS = 64
@@ -56,11 +57,10 @@ class Api:
         async def models(request: web.Request) -> web.StreamResponse:
             return self._refusal(request) or wire.models(int(self._context.clock.time()))
 
-        try:
-            router.add_post("/v1/chat/completions", completions)
-            router.add_get("/v1/models", models)
-        except RuntimeError as e:
-            raise ConfigError(f"platforms.{self._context.instance}: there can be one API only.") from e
+        if any(resource.canonical == _CHATS for resource in router.resources()):
+            raise ConfigError(f"platforms.{self._context.instance}: there can be one API only.")
+        router.add_post(_CHATS, completions)
+        router.add_get("/v1/models", models)
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract
         """Answers are read by whoever asks, so nothing is cut."""

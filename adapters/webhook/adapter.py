@@ -67,13 +67,14 @@ class Webhook:
 
     def mount(self, router: web.UrlDispatcher, intake: Intake) -> None:
         """Add the routes. Raises `ConfigError` when another instance has a route of the same name."""
+        taken = {resource.canonical for resource in router.resources()}
         for route in self._routes:
-            _warn(self._context.instance, route)
-            try:
-                router.add_post(f"/webhooks/{route.name}", _Endpoint(route, self._context, intake).handle)
-            except RuntimeError as e:
+            path = f"/webhooks/{route.name}"
+            if path in taken:
                 where = f"platforms.{self._context.instance}.routes.{route.name}"
-                raise ConfigError(f"{where}: another webhook platform has a route of this name.") from e
+                raise ConfigError(f"{where}: another webhook platform has a route of this name.")
+            _warn(self._context.instance, route)
+            router.add_post(path, _Endpoint(route, self._context, intake).handle)
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract
         """Nothing can be sent to a webhook, so nothing is cut."""

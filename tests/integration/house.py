@@ -1,4 +1,4 @@
-"""The HTTP adapters on the real server, behind them an intake in memory that keeps the contract: for tests before any gateway."""
+"""The HTTP adapters on the real server, behind them an intake in memory that keeps the contract."""
 
 import asyncio
 import itertools
@@ -49,7 +49,10 @@ class Turn:
 
 
 class MemoryIntake:
-    """Takes, de-duplicates, runs `think` for each new event, and lets anybody follow. `fault`, `refusal`: what the store or door says."""
+    """Takes, de-duplicates, runs `think` for each new event, and lets anybody follow.
+
+    `fault`, `refusal`: what the store or door says.
+    """
 
     def __init__(self, clock: Clock, think: Think = echo) -> None:
         self.clock = clock
@@ -124,13 +127,13 @@ class MemoryIntake:
         seen = 0
         while True:
             async with turn.news:
-                await turn.news.wait_for(lambda: len(turn.updates) > seen)
-                fresh = turn.updates[seen:]
-            for update in fresh:
-                seen += 1
-                yield update
-                if isinstance(update, TurnEnded):
-                    return
+                while len(turn.updates) <= seen:
+                    await turn.news.wait()
+                update = turn.updates[seen]
+            seen += 1
+            yield update
+            if isinstance(update, TurnEnded):
+                return
 
     async def abandon(self, ticket: str) -> None:
         turn = self.turns[ticket]

@@ -9,6 +9,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -137,7 +138,8 @@ async def test_WH_03_odd_signatures_are_401(
 
 async def test_WH_03_two_signature_lines_are_401_and_a_lower_case_name_is_fine(house: House) -> None:
     two = f"X-Hub-Signature-256: sha256=00\r\nX-Hub-Signature-256: {sign(BODY)}"
-    head = f"POST /webhooks/build HTTP/1.1\r\nHost: x\r\n{two}\r\nContent-Length: {len(BODY)}\r\nConnection: close\r\n\r\n"
+    rest = f"Content-Length: {len(BODY)}\r\nConnection: close\r\n\r\n"
+    head = f"POST /webhooks/build HTTP/1.1\r\nHost: x\r\n{two}\r\n{rest}"
     assert status(await house.send(head.encode() + BODY)) == 401
     lower = {"x-hub-signature-256": sign(BODY), "content-length": str(len(BODY)), "connection": "close"}
     assert status(await house.send(raw("/webhooks/build", lower, BODY))) == 202
@@ -311,7 +313,7 @@ async def test_WH_11_compressed_bodies_are_415_and_never_unpacked(
 
 
 def _peak() -> int:
-    with open("/proc/self/status", encoding="ascii") as lines:
+    with Path("/proc/self/status").open(encoding="ascii") as lines:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
@@ -426,7 +428,7 @@ async def test_WH_13_a_stop_does_not_wait_for_slow_clients(house: House) -> None
         asyncio.create_task(trickle(house, raw("/webhooks/build", {"Content-Length": "500"}), closed))
         for _ in range(10)
     ]
-    while len(house.server.connections) < 10:  # noqa: ASYNC110  nothing tells when a socket is accepted
+    while len(house.server.connections) < 10:
         await asyncio.sleep(0.01)
     started = time.monotonic()
     await house.server.aclose(0.2)
@@ -473,7 +475,7 @@ async def test_sessions_are_per_delivery_or_per_route(house: House, client: aioh
         body = b'{"a": %d}' % n
         await post(client, "/webhooks/build", body, X_Hub_Signature_256=sign(body))
         await post(client, "/webhooks/lab", body, X_Gitlab_Token=SECRET, X_Gitlab_Event_UUID=f"u-{n}")
-    sessions = {}
+    sessions: dict[str, list[str | None]] = {}
     for event in house.intake.events:
         sessions.setdefault(event.chat, []).append(event.session)
     assert len(set(sessions["build"])) == 2

@@ -45,7 +45,8 @@ def test_without_a_session_the_given_messages_are_the_history() -> None:
     read = chat(messages=MESSAGES)
     assert read.history == (Message("user", "one"), Message("assistant", "eins"))
     assert read.text == (
-        "[Instructions of the program that asks]\nBe brief.\n\nIn German.\n[End of the instructions]\n\ntwo\nthree"
+        "[Instructions of the program that asks]\nBe brief.\n\nIn German.\n[End of the instructions]"
+        "\n\ntwo\nthree"
     )
 
 

@@ -101,7 +101,8 @@ async def test_handlers_see_the_client_behind_a_trusted_proxy() -> None:
 
 
 async def test_a_taken_port_names_its_holder() -> None:
-    program = "import socket,sys; s=socket.create_server(('127.0.0.1',0)); print(s.getsockname()[1],flush=True); sys.stdin.read()"
+    listen = "s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)"
+    program = f"import socket, sys; {listen}; sys.stdin.read()"
     pipe = subprocess.PIPE
     holder = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdin=pipe, stdout=pipe)
     assert holder.stdin is not None

@@ -3,14 +3,16 @@
 from typing import Any
 
 import pytest
+from aiohttp import web
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from adapters.webhook import build
 from adapters.webhook.settings import WebhookSettings
+from hermes.adapter import HttpAdapter
 from hermes.clock import SystemClock
 from hermes.errors import ConfigError
-from tests.integration.house import context
+from tests.integration.house import MemoryIntake, context
 
 
 def settings(**route: Any) -> WebhookSettings:
@@ -64,3 +66,15 @@ def test_nothing_is_said_about_a_route_with_a_secret() -> None:
     with capture_logs() as logs:
         build(settings(secret="x"), context(SystemClock(), "webhook"))
     assert logs == []
+
+
+def test_two_routes_of_one_name_are_a_configuration_error() -> None:
+    router = web.UrlDispatcher()
+    first, second = (
+        build(settings(secret="x"), context(SystemClock(), name)) for name in ("webhook", "hooks2")
+    )
+    assert isinstance(first, HttpAdapter)
+    assert isinstance(second, HttpAdapter)
+    first.mount(router, MemoryIntake(SystemClock()))
+    with pytest.raises(ConfigError, match=r"platforms\.hooks2\.routes\.build"):
+        second.mount(router, MemoryIntake(SystemClock()))
