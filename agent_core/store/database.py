@@ -16,6 +16,7 @@ import aiosqlite
 
 from agent_core.store import faults
 from agent_core.store.connection import connect_reader, connect_writer, ensure_private_file
+from agent_core.store.index import set_aside
 from agent_core.store.migrate import check_ownership, migrate
 from agent_core.store.writer import Call, Limits, Report, Writer
 from hermes.errors import StoreUnavailable
@@ -24,6 +25,7 @@ from hermes.store import Job, SchemaPart
 __all__ = ["Limits", "SqliteStore"]
 
 _CLOSED = "The store is closed."
+_TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class SqliteStore:
@@ -37,7 +39,7 @@ class SqliteStore:
         self.path = path
         self.on_fault: Callable[[str | None], None] | None = None
         self._loop = asyncio.get_running_loop()
-        self._writer = Writer(path, connection, self._report, limits)
+        self._writer = Writer(path, connection, self._report, limits, set_aside)
         self._pool: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
         self._readers: list[aiosqlite.Connection] = []
         self._fault: str | None = None
@@ -87,14 +89,21 @@ class SqliteStore:
         return await self._submit(jobs)
 
     async def truncate_wal(self) -> None:
-        """Copy the WAL into the file and empty it, so that deleted text is in neither."""
-        await self._submit((), truncates=True)
+        """Copy the WAL into the file and empty it."""
+        await self._submit((), _TRUNCATE)
 
-    async def _submit(self, jobs: tuple[Job, ...], *, truncates: bool = False) -> list[Any]:
+    async def compact(self) -> None:
+        """Write the file anew, so that nothing deleted is left in it; writes wait meanwhile.
+
+        Needs as much free disk again as the file has. Raises `StoreUnavailable`.
+        """
+        await self._submit((), "VACUUM", _TRUNCATE)
+
+    async def _submit(self, jobs: tuple[Job, ...], *after: str) -> list[Any]:
         if self._closed:
             raise StoreUnavailable(_CLOSED)
         waiter: asyncio.Future[list[Any]] = self._loop.create_future()
-        self._writer.submit(Call(jobs, waiter, truncates))
+        self._writer.submit(Call(jobs, waiter, after))
         # A cancelled caller cancels this future only: the call stays queued and runs.
         return await waiter
 

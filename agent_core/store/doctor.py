@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from agent_core.store.rows import dump
 from agent_core.store.transcript import append_messages
 from hermes.errors import StoreError, StoreUnavailable
 from hermes.messages import JSONObject, Message
-from hermes.store import Store
+from hermes.store import Job, Store
 
 __all__ = ["Finding", "check", "mend_index", "mend_transcripts"]
 
@@ -110,57 +111,60 @@ def mend_index(path: Path) -> Finding:
     Raises `StoreUnavailable` when another program has the file open, `StoreCorrupt` for damaged rows.
     """
     try:
-        connection = connect_writer(path)
+        with _alone(path) as connection:
+            if not _rebuild(connection):
+                _transact(connection, index.forget)
+        with _alone(path) as connection:
+            if (
+                connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages_fts'").fetchone()
+                is None
+            ):
+                _transact(connection, index.declare, index.rebuild)
+                connection.execute("VACUUM")
+            wrong = index.check_index(connection)
     except sqlite3.Error as error:
         raise faults.translate(error) from error
-    try:
-        _own(connection)
-        _rebuild(connection)
-        wrong = index.check_index(connection)
-        connection.execute("PRAGMA journal_mode=WAL").fetchall()
-    except sqlite3.Error as error:
-        raise faults.translate(error) from error
-    finally:
-        connection.close()
     detail = (
         "The search index was built anew." if wrong is None else f"Search: {wrong}, even after a rebuild."
     )
     return Finding("index", ok=wrong is None, detail=detail)
 
 
-def _own(connection: sqlite3.Connection) -> None:
-    """Leaving WAL needs the file alone: SQLite refuses while any other connection is open."""
+@contextmanager
+def _alone(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that is the only one. Leaving WAL shows it: SQLite refuses while any other is open."""
+    connection = connect_writer(path)
     try:
-        [mode] = connection.execute("PRAGMA journal_mode=DELETE").fetchone()
-    except sqlite3.OperationalError as error:
-        if faults.classify(error) != "busy":
-            raise
-        mode = "wal"
-    if mode == "wal":
-        raise StoreUnavailable("Another program has the store open: stop the daemon first, then mend.")
+        try:
+            [mode] = connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+        except sqlite3.OperationalError as error:
+            if faults.classify(error) != "busy":
+                raise
+            mode = "wal"
+        if mode == "wal":
+            raise StoreUnavailable("Another program has the store open: stop the daemon first, then mend.")
+        yield connection
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+    finally:
+        connection.close()
 
 
-def _rebuild(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
+def _rebuild(connection: sqlite3.Connection) -> bool:
+    """Rebuild in place; says whether the index could be opened for it."""
     try:
-        index.rebuild(connection)
+        _transact(connection, index.rebuild)
     except sqlite3.DatabaseError as error:
-        connection.execute("ROLLBACK")
         if faults.classify(error) != "corrupt":
             raise
-        _rebuild_from_nothing(connection)
-    else:
-        connection.execute("COMMIT")
+        return False
+    return True
 
 
-def _rebuild_from_nothing(connection: sqlite3.Connection) -> None:
-    """Where even the index's own tables cannot be emptied: drop it and make it again as it was declared."""
-    [declared] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'messages_fts'").fetchone()
+def _transact(connection: sqlite3.Connection, *jobs: Job) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.execute("DROP TABLE messages_fts")
-        connection.execute(declared)
-        index.rebuild(connection)
+        for job in jobs:
+            job(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core.store.database import SqliteStore
-from agent_core.store.index import guarded, optimize
+from agent_core.store.index import optimize
 from agent_core.store.jsonl import transcript_path
 from agent_core.store.migrate import backups
 from hermes.store import Job
@@ -51,30 +51,24 @@ def delete_session(session_id: str) -> Job:
         found = connection.execute("SELECT agent_id FROM sessions WHERE id = ?", (session_id,)).fetchone()
         if found is None:
             return None
-        guarded(
-            connection,
-            lambda: _discard(connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))),
-        )
+        connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         agent_id: str = found["agent_id"]
         return agent_id
 
     return job
 
 
-def _discard(cursor: sqlite3.Cursor) -> None:
-    cursor.close()
-
-
 async def purge_session(store: SqliteStore, home: Path, session_id: str, *others: Job) -> list[Path] | None:
     """Delete a session: its words stay in the backups only, which are returned; `None`: no such session.
 
-    `others`: jobs of the same transaction (the gateway's rows of the session). Without the merge of the index
-    and the truncated WAL the words would stay in the file.
+    `others`: jobs of the same transaction (the gateway's rows of the session). The index is merged and the
+    file written anew: secure_delete alone leaves copies on pages whose rows were moved. Raises
+    `StoreUnavailable` when there is no room for that: the session is deleted then, its words may remain.
     """
     [agent_id, *_] = await store.write(delete_session(session_id), *others, optimize)
     if agent_id is None:
         return None
-    await store.truncate_wal()
+    await store.compact()
     return await asyncio.to_thread(
         _remove_transcript, store.path, transcript_path(home, agent_id, session_id)
     )

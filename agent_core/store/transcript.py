@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agent_core.store.index import guarded
 from agent_core.store.rows import dump, load, message_of, values_of
 from hermes.agent import TurnState, UnfinishedTurn
 from hermes.messages import JSONObject, Message, Usage
@@ -126,18 +125,13 @@ def append_messages(session_id: str, turn_id: str | None, messages: Iterable[Mes
 
     def job(connection: sqlite3.Connection) -> list[int]:
         ids: list[int] = []
-
-        def insert() -> None:
-            ids.clear()
-            for value in values:
-                cursor = connection.execute(
-                    "INSERT INTO messages(session_id, turn_id, role, body, search_text, content, at)"
-                    " VALUES(?, ?, ?, ?, ?, ?, ?)",
-                    (session_id, turn_id, *value),
-                )
-                ids.append(cursor.lastrowid or 0)
-
-        guarded(connection, insert)
+        for value in values:
+            cursor = connection.execute(
+                "INSERT INTO messages(session_id, turn_id, role, body, search_text, content, at)"
+                " VALUES(?, ?, ?, ?, ?, ?, ?)",
+                (session_id, turn_id, *value),
+            )
+            ids.append(cursor.lastrowid or 0)
         connection.execute(
             "UPDATE sessions SET message_count = message_count + ?, last_at = max(last_at, ?) WHERE id = ?",
             (len(values), at, session_id),

@@ -42,11 +42,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One `write`: its jobs, the token its verdict is reported under; `truncates`: then empty the WAL."""
+    """One `write`: its jobs, the token of its verdict; `after`: statements that no transaction takes."""
 
     jobs: tuple[Job, ...]
     token: Any
-    truncates: bool = False
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,16 @@ class _BatchLost(Exception):
 
 @dataclass(slots=True)
 class Writer:
-    """Owns the writing connection. `submit` never blocks; `report` runs in the thread, once a batch."""
+    """Owns the writing connection. `submit` never blocks; `report` runs in the thread, once a batch.
+
+    remedy: a job to run when a write meets damage; returns whether the write is worth another try.
+    """
 
     path: Path
     connection: sqlite3.Connection
     report: Callable[[Report], None]
     limits: Limits = field(default_factory=Limits)
+    remedy: Job | None = None
     _calls: queue.SimpleQueue[Call | None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
     _fault: str | None = None
@@ -127,18 +131,17 @@ class Writer:
         if self._fault is not None:
             self._tell([(call, StoreUnavailable(self._fault)) for call in batch])
             return
-        verdicts = self._run(batch)
-        if any(call.truncates for call in batch):
-            self._truncate()
-        self._tell(verdicts)
+        self._tell([(call, self._afterwards(call, verdict)) for call, verdict in self._run(batch)])
 
-    def _truncate(self) -> None:
-        # A reader that is at work keeps some of the WAL until the next time.
+    def _afterwards(self, call: Call, verdict: Verdict) -> Verdict:
+        if isinstance(verdict, BaseException):
+            return verdict
         try:
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            for statement in call.after:
+                self.connection.execute(statement).fetchall()
         except sqlite3.Error as error:
-            if faults.classify(error) != "busy":
-                self._set_fault(faults.sentence(error))
+            return faults.translate(error)
+        return verdict
 
     def _tell(self, verdicts: Sequence[tuple[Call, Verdict]] = ()) -> None:
         self.report(Report(self._fault, verdicts))
@@ -152,6 +155,8 @@ class Writer:
             if kind in ("busy", "unavailable"):
                 self._set_fault(faults.sentence(lost.cause))
                 return [(call, faults.translate(lost.cause)) for call in batch]
+            if kind == "corrupt" and self._mend():
+                return self._run(batch)
             if len(batch) == 1:
                 return [(batch[0], faults.translate(lost.cause))]
         # Somebody in the batch broke the commit for all: each alone, so that only the culprit fails.
@@ -179,7 +184,8 @@ class Writer:
             results = [job(self.connection) for job in call.jobs]
             self.connection.execute("RELEASE call")
         except BaseException as error:  # whatever a job raises is its caller's verdict
-            if not self.connection.in_transaction or faults.classify(error) in ("busy", "unavailable"):
+            # After some errors SQLite has rolled the whole transaction back by itself.
+            if not self.connection.in_transaction or faults.classify(error) != "own":
                 raise _BatchLost(error) from error
             self.connection.execute("ROLLBACK TO call")
             self.connection.execute("RELEASE call")
@@ -200,6 +206,20 @@ class Writer:
                 time.sleep(random.uniform(0.005, 0.05))
             else:
                 return
+
+    def _mend(self) -> bool:
+        """Run the remedy against damage in its own transaction; says whether to try again."""
+        if self.remedy is None:
+            return False
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            has_changed = bool(self.remedy(self.connection))
+            self.connection.execute("COMMIT")
+        except sqlite3.Error:
+            # The damage is where the remedy works too; the write's own error tells of it.
+            self._roll_back()
+            return False
+        return has_changed
 
     def _roll_back(self) -> None:
         if not self.connection.in_transaction:

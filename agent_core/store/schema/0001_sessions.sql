@@ -41,36 +41,14 @@ CREATE INDEX messages_by_session ON messages(session_id, id);
 CREATE INDEX messages_by_turn ON messages(turn_id);
 CREATE INDEX messages_hidden ON messages(id) WHERE hidden = 1;
 
--- The state of the index: `fold` is the version of the folding it was built with; while `broken` is 1 rows are
--- written without it, until `hermes doctor --fix` rebuilds it.
+-- The state of the index: `fold` is the version of the folding it was built with; while `broken` is 1 it has no
+-- triggers and rows are written without it, until `hermes doctor --fix` rebuilds it.
 CREATE TABLE search_state(
     id INTEGER PRIMARY KEY CHECK (id = 1),
     fold INTEGER NOT NULL,
     broken INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO search_state(id, fold) VALUES(1, 1);
-
-CREATE VIEW messages_text(id, body) AS SELECT id, coalesce(search_text, body) FROM messages;
-
-CREATE VIRTUAL TABLE messages_fts USING fts5(
-    body, content='messages_text', content_rowid='id', tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-);
-
-CREATE TRIGGER messages_indexed AFTER INSERT ON messages WHEN (SELECT broken FROM search_state) = 0 BEGIN
-    INSERT INTO messages_fts(rowid, body) VALUES (new.id, coalesce(new.search_text, new.body));
-END;
-
-CREATE TRIGGER messages_removed AFTER DELETE ON messages WHEN (SELECT broken FROM search_state) = 0 BEGIN
-    INSERT INTO messages_fts(messages_fts, rowid, body)
-    VALUES ('delete', old.id, coalesce(old.search_text, old.body));
-END;
-
-CREATE TRIGGER messages_reworded AFTER UPDATE OF id, body, search_text ON messages
-WHEN (SELECT broken FROM search_state) = 0 BEGIN
-    INSERT INTO messages_fts(messages_fts, rowid, body)
-    VALUES ('delete', old.id, coalesce(old.search_text, old.body));
-    INSERT INTO messages_fts(rowid, body) VALUES (new.id, coalesce(new.search_text, new.body));
-END;
 
 CREATE TABLE turns(
     id TEXT PRIMARY KEY,
