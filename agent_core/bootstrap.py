@@ -85,9 +85,10 @@ def _text(folder: Path, name: str) -> str | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         data = file.read(EACH * 4 + 4)  # a character takes at most four bytes
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\0", "")
 

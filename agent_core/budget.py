@@ -17,8 +17,8 @@ CALLS = 90
 
 SUMMARY_REQUEST = (
     "[The limit of model calls for this turn is reached; no more tools can be called. Say clearly and "
-    "briefly what was asked, what is done, what is not, and what the next step would be. The user can write again "
-    "to go on.]"
+    "briefly what was asked, what is done, what is not, and what the next step would be. The user can write "
+    "again to go on.]"
 )
 
 _WARN_FROM = 2

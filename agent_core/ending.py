@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agent_core.steps import rebuild
 from agent_core.store import sessions, transcript
 from hermes.agent import TurnOutcome
-from hermes.messages import Message
+from hermes.messages import Message, scrub_surrogates
 from hermes.store import Job
 
 __all__ = ["compose", "ending", "title_job", "title_of"]
@@ -35,7 +35,7 @@ def title_of(text: str) -> str:
 
     One line, at most 60 characters, cut between words where that is near.
     """
-    line = " ".join(text.split())
+    line = " ".join(scrub_surrogates(text).split())
     if len(line) <= _LONGEST:
         return line
     cut = line[: _LONGEST - 1]

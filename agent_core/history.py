@@ -49,6 +49,7 @@ def legal(messages: Sequence[Message]) -> tuple[Message, ...]:
             continue  # a result whose call is not here
         if head.role == "assistant":
             if head.tool_calls:
+                head = _with_words_before(head, out)
                 out.extend(_paired(head, block[1:], taken))
             elif head.text.strip():
                 _append(out, head)
@@ -115,6 +116,14 @@ def _sendable(call: ToolCall, name: str) -> ToolCall:
     if call.arguments is None:
         return ToolCall(name, call.name, {}, "{}")
     return call if call.id == name else replace(call, id=name)
+
+
+def _with_words_before(head: Message, out: list[Message]) -> Message:
+    """The message, having taken in the assistant's text right before it."""
+    if not out or out[-1].role != "assistant" or out[-1].tool_calls:
+        return head
+    before = out.pop()
+    return replace(head, text="\n\n".join(t for t in (before.text, head.text) if t.strip()))
 
 
 def _append(out: list[Message], message: Message) -> None:

@@ -154,6 +154,7 @@ def assert_legal(request: ModelRequest) -> None:
         if message.role == "tool":
             assert open_calls
             assert message.tool_call_id == open_calls.pop(0)
+            before = "tool"
             continue
         assert not open_calls, "a call without its result"
         assert message.text.strip() or message.tool_calls

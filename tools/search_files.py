@@ -18,7 +18,7 @@ from tools.schema import arguments, integer, text
 __all__ = ["TOOLS"]
 
 _PROGRAM = Path(__file__).with_name("searching.py")
-_SECONDS = 10.0
+_SECONDS = 6.0
 _REFUSED = 3
 
 

@@ -82,9 +82,10 @@ def _text(folder: int, file: str) -> str | None:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         data = stream.read(_MOST_BYTES)
     return None if b"\0" in data[:8192] else data.decode("utf-8", "replace")
 
