@@ -146,6 +146,13 @@ class Network:
     no_proxy: tuple[str, ...] = ()
     ca_file: Path | None = None
 
+    def proxy_for(self, host: str) -> str | None:
+        """The proxy to reach `host` by; `None`: none. Names in `no_proxy` cover their subdomains, `*` all."""
+        names = [name.strip().lstrip("*").lstrip(".").lower() for name in self.no_proxy]
+        low = host.lower()
+        direct = "*" in self.no_proxy or any(n and (low == n or low.endswith("." + n)) for n in names)
+        return None if direct else self.proxy
+
 
 S = TypeVar("S", bound=Section)
 

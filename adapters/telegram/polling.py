@@ -1,0 +1,184 @@
+"""The way in: long polls, each batch stored before the next poll confirms it.
+
+Source: https://core.telegram.org/bots/api#getupdates. An update is confirmed, and gone, once a poll asks for a
+higher id; until then it comes again. Ids grow by one, but after a week without updates the next one is chosen at
+random, so a remembered offset is dropped before that: https://core.telegram.org/bots/api#update.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from adapters.telegram.client import BotApi
+from adapters.telegram.parse import ALLOWED_UPDATES, Reading, parse_update, update_id
+from hermes import failpoint
+from hermes.adapter import Intake
+from hermes.clock import Clock
+from hermes.errors import AdapterError, Conflict, NotTaken, StoreUnavailable, Unauthorized
+from hermes.events import Watermark
+
+__all__ = ["Offset", "Polling", "Troubles", "pause_after"]
+
+_log = structlog.get_logger("adapters.telegram")
+_OFFSET_AGE = 6 * 86400.0
+_LONGEST_PAUSE = 30.0
+_PROBATION = 10.0  # a poll that lives this long is not being thrown out by another program
+_SLACK = 15.0  # seconds beyond the poll's own time in which its answer must come
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """The next update id to ask for, and when (epoch seconds) the last update came."""
+
+    value: int
+    at: float
+
+    def to_text(self) -> str:
+        """As it is stored."""
+        return f"{self.value}@{int(self.at)}"
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Offset | None:
+        """The inverse of `to_text`; `None` for anything else."""
+        value, _, at = (text or "").partition("@")
+        try:
+            return cls(int(value), float(at))
+        except ValueError:
+            return None
+
+    def is_usable(self, now: float) -> bool:
+        """Whether ids still go on from here."""
+        return now - self.at < _OFFSET_AGE
+
+
+def pause_after(failures: int, error: AdapterError, chance: float) -> float:
+    """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads out those that fail together."""
+    if isinstance(error, NotTaken) and error.retry_after is not None:
+        return error.retry_after
+    pause = min(_LONGEST_PAUSE, float(2 ** min(failures, 10)))
+    return pause if isinstance(error, Conflict) else pause * (0.5 + chance / 2)
+
+
+class Troubles:
+    """What goes wrong in a row: how long to wait, what to say, and not to say it too often."""
+
+    def __init__(self, clock: Clock, instance: str, intake: Intake) -> None:
+        self._clock = clock
+        self._instance = instance
+        self._intake = intake
+        self._said: dict[str, float] = {}
+        self._reported: str | None = "new"
+        self.failures = 0
+        self.conflicts = 0
+
+    async def met(self, error: AdapterError) -> None:
+        """Report a failure and wait. Raises it when waiting cannot help."""
+        if isinstance(error, Unauthorized):
+            raise error
+        self.failures += 1
+        if isinstance(error, Conflict):
+            self.conflicts += 1
+        reason = "conflict" if isinstance(error, Conflict) else str(error)
+        if reason != self._reported:
+            self._reported = reason
+            self._intake.state("connecting", reason)
+        pause = pause_after(self.failures, error, random.random())
+        self._say(type(error).__name__, error, pause)
+        await self._clock.sleep(pause)
+
+    def over(self) -> None:
+        """The connection works."""
+        self.failures = self.conflicts = 0
+        if self._reported is not None:
+            self._reported = None
+            self._intake.state("connected")
+
+    def _say(self, kind: str, error: AdapterError, pause: float) -> None:
+        now = self._clock.monotonic()
+        if now - self._said.get(kind, float("-inf")) >= 60.0:
+            self._said[kind] = now
+            _log.warning(
+                "telegram.poll_failed", instance=self._instance, error=str(error), pause=round(pause, 1)
+            )
+
+
+class Polling:
+    """One run of the loop for one account."""
+
+    def __init__(self, api: BotApi, reading: Reading, clock: Clock, timeout: float) -> None:
+        self._api = api
+        self._reading = reading
+        self._clock = clock
+        self._timeout = timeout
+        self._name = f"offset:{reading.account.id}"
+
+    async def run(self, intake: Intake, troubles: Troubles) -> None:
+        """Poll until cancelled. Raises `Unauthorized`."""
+        offset = Offset.from_text(await intake.read_watermark(self._name))
+        while True:
+            if offset is not None and not offset.is_usable(self._clock.time()):
+                offset = None
+            try:
+                updates = await self._poll(offset, self._patience(troubles))
+            except Conflict as e:
+                intake.alive()  # the server answers; starting anew would only ask more often
+                await self._retreat(e, troubles)
+                continue
+            except AdapterError as e:
+                await troubles.met(e)
+                continue
+            troubles.over()
+            intake.alive()
+            if updates:
+                offset = await self._take(updates, intake)
+
+    def _patience(self, troubles: Troubles) -> float:
+        """Seconds to poll. After a conflict a poll must live for a while to prove that it is over; after other
+        failures a short one shows at once.
+        """
+        if troubles.conflicts:
+            return min(_PROBATION, self._timeout)
+        return 0 if troubles.failures else self._timeout
+
+    async def _poll(self, offset: Offset | None, patience: float) -> Sequence[Any]:
+        params: dict[str, Any] = {"timeout": int(patience), "allowed_updates": list(ALLOWED_UPDATES)}
+        if offset is not None:
+            params["offset"] = offset.value
+        updates = await self._api.call("getUpdates", params, answer_within=patience + _SLACK)
+        if not isinstance(updates, list):
+            raise AdapterError("Telegram's answer to getUpdates is no list.")
+        if updates and all(update_id(update) is None for update in updates):
+            raise AdapterError("Telegram's answer to getUpdates holds no update ids.")
+        return updates
+
+    async def _retreat(self, conflict: Conflict, troubles: Troubles) -> None:
+        await troubles.met(conflict)
+        if "webhook" in str(conflict).lower():
+            try:
+                await self._api.call("deleteWebhook")
+            except AdapterError as e:
+                await troubles.met(e)
+
+    async def _take(self, updates: Sequence[Any], intake: Intake) -> Offset:
+        """Store a batch, however long it takes; return where to go on."""
+        items = [parse_update(update, self._reading) for update in updates]
+        failpoint.reached("intake.parsed")
+        highest = max(number for update in updates if (number := update_id(update)) is not None)
+        offset = Offset(highest + 1, self._clock.time())
+        watermark = Watermark(self._reading.instance, self._name, offset.to_text())
+        pause = 1.0
+        while True:
+            try:
+                await intake.take(items, watermark)
+                break
+            except StoreUnavailable:
+                intake.alive()
+                await self._clock.sleep(pause)
+                pause = min(5.0, pause * 1.5)
+        failpoint.reached("intake.acknowledged")
+        return offset

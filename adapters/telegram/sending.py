@@ -1,0 +1,80 @@
+"""What one send asks of the Bot API, and what to ask instead when that is refused. Pure.
+
+Each remedy takes away what was refused, so a send ends after few calls, and no refused call is made twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from adapters.telegram.failures import Refused
+from adapters.telegram.render import marked
+from hermes.adapter import Piece
+from hermes.errors import Rejected
+from hermes.events import Target
+
+__all__ = ["Call", "chat_id", "remedy", "send_call", "thread_id"]
+
+_GENERAL = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One sendMessage. entities: `None` for a plain one; else the field is sent, also when it is empty."""
+
+    chat: int | str
+    text: str
+    entities: tuple[Any, ...] | None
+    thread: int | None = None
+    moved: bool = False
+
+    def params(self) -> dict[str, Any]:
+        """The method's parameters: https://core.telegram.org/bots/api#sendmessage."""
+        params: dict[str, Any] = {"chat_id": self.chat, "text": self.text}
+        if self.entities is not None:
+            params["entities"] = list(self.entities)
+        if self.thread is not None:
+            params["message_thread_id"] = self.thread
+        return params
+
+
+def send_call(target: Target, piece: Piece, *, again: bool) -> Call:
+    """The call for a piece. Raises `Rejected` for a target that Telegram cannot have."""
+    entities = piece.format.get("entities", [])
+    text, listed = piece.text, entities if isinstance(entities, list) else []
+    if again:
+        text, listed = marked(text, listed)
+    return Call(chat_id(target), text, tuple(listed), thread_id(target))
+
+
+def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
+    """What to ask instead, with a note for the log; `None`: the refusal stands."""
+    told = refused.description.lower()
+    if refused.migrated_to is not None and not call.moved:
+        moved = replace(call, chat=refused.migrated_to, thread=None, moved=True)
+        return moved, f"the group is now {refused.migrated_to}"
+    if call.thread is not None and ("thread not found" in told or "topic_deleted" in told):
+        return replace(call, thread=None), f"topic {call.thread} is gone; sent without it"
+    if call.entities is not None and ("can't parse" in told or "entit" in told):
+        return replace(call, entities=None), "sent without formatting"
+    return None
+
+
+def chat_id(target: Target) -> int | str:
+    """The chat's id, or the @name of a public one. Raises `Rejected`."""
+    if target.chat.startswith("@"):
+        return target.chat
+    return _number(target.chat, "chat")
+
+
+def thread_id(target: Target) -> int | None:
+    """The topic's id; `None` without one and for General, which cannot be sent to by id. Raises `Rejected`."""
+    return None if target.thread in (None, "", _GENERAL) else _number(target.thread or "", "topic")
+
+
+def _number(text: str, what: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise Rejected(f"{text!r} is no Telegram {what}; write its number.") from None
