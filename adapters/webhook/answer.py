@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from hermes.events import Verdict
 
 __all__ = ["error", "status"]
 
 _JSON = "application/json"
+_PLAIN = CIMultiDict({"Content-Type": _JSON})
 _LATER = frozenset({"rate", "backlog"})
 _CODES = {"accepted": 202, "duplicate": 200, "ignored": 200}
 
@@ -26,8 +28,8 @@ def status(verdict: Verdict) -> web.Response:
     """`{"status": ..., "id": ...}` for what was taken, an error for what was refused."""
     code = _CODES.get(verdict.kind)
     if code is not None:
-        body = json.dumps({"status": verdict.kind, "id": verdict.ticket}).encode()
-        return web.Response(status=code, body=body, content_type=_JSON)
+        body = f'{{"status": "{verdict.kind}", "id": {json.dumps(verdict.ticket)}}}'.encode()
+        return web.Response(status=code, body=body, headers=_PLAIN)
     if verdict.reason in _LATER:
         return error(429, "Too much at once; send it again later.", retry_after=60)
     if verdict.reason == "too long":

@@ -80,7 +80,7 @@ class Connection(web.RequestHandler):
     def data_received(self, data: bytes) -> None:
         # aiohttp's parser loses a good request when nonsense follows it in the same read. Fed in two goes, it
         # is answered first (RFC 9112 section 6.3: its length is what it said).
-        while (end := _end_of_first(data)) is not None:
+        while data and (end := _end_of_first(data)) is not None:
             super().data_received(data[:end])
             data = data[end:]
         super().data_received(data)
