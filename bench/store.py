@@ -1,7 +1,7 @@
 """Figures of the store: durable accepts, indexed appends, search, file size. One JSON line each.
 
-Run: `python -m bench.store [--quick]`. `--quick` takes a tenth of the rows. Each line has the figure, its bound and whether
-it holds; the floor beside `accepts` is a bare loop of one commit after the other on the same disk.
+Run: `python -m bench.store [--quick]`; `--quick` takes a tenth of the rows. Each line has the figure, its
+bound and whether it holds; beside `accepts` stands one commit after the other on the same disk.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ WAITING = 128
 BATCH = 200
 SESSIONS = 2_000
 
-WORDS = (
-    "the a to of and in deploy staging server config error time build test user file path log run start stop "
-    "retry timeout cache index search session message model token budget limit queue worker thread loop disk "
-    "memory network socket proxy route hook cron schedule alert metric dashboard release branch merge commit"
-).split()
+WORDS = """
+the a to of and in deploy staging server config error time build test user file path log
+run start stop retry timeout cache index search session message model token budget limit
+queue worker thread loop disk memory network socket proxy route hook cron schedule alert
+metric dashboard release branch merge commit
+""".split()  # noqa: SIM905  a page of quotes would not be read
 CJK = "今天部署失败了请检查日志服务器配置错误重新启动测试数据库连接超时用户文件路径缓存搜索会话消息模型"
 QUERIES = (
     *(
@@ -86,7 +87,7 @@ def texts(count: int) -> Iterator[str]:
 
 def spec(number: int) -> SessionSpec:
     return SessionSpec(
-        f"agent:main:b:telegram:dm:{number}", "main", "telegram", "telegram", "dm", str(number)
+        f"agent:main:b:telegram:dm:{number}", "main", "telegram", "telegram", "direct", str(number)
     )
 
 
@@ -164,7 +165,7 @@ async def bench_search(store: SqliteStore, rounds: int) -> None:
     )
 
 
-async def bench_size(path: Path, bodies: list[str]) -> None:
+def bench_size(path: Path, bodies: list[str]) -> None:
     text = sum(len(body.encode()) for body in bodies)
     report("store.size_over_text", path.stat().st_size / text, 3, at_most=True, text_mb=round(text / 1e6, 1))
 
@@ -179,7 +180,7 @@ async def run(*, quick: bool) -> None:
         store = await SqliteStore.open(Path(folder) / "state.db", [PART])
         await fill(store, bodies)
         await store.aclose()
-        await bench_size(Path(folder) / "state.db", bodies)
+        bench_size(Path(folder) / "state.db", bodies)
         store = await SqliteStore.open(Path(folder) / "state.db", [PART])
         await bench_search(store, 5)
         await bench_append(store, list(texts(count // 5)))

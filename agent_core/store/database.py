@@ -131,7 +131,8 @@ class SqliteStore:
         await asyncio.to_thread(self._writer.finish)
 
     def _report(self, report: Report) -> None:
-        self._loop.call_soon_threadsafe(self._settle, report)
+        if not self._loop.is_closed():  # else nobody is left to hear it
+            self._loop.call_soon_threadsafe(self._settle, report)
 
     def _settle(self, report: Report) -> None:
         self._take_fault(report.fault)

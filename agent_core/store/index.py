@@ -83,7 +83,8 @@ def forget(connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA schema_version").fetchone()[0]
     connection.execute("PRAGMA writable_schema=ON")
     connection.execute(
-        "DELETE FROM sqlite_master WHERE tbl_name = 'messages_fts' OR substr(tbl_name, 1, 13) = 'messages_fts_'"
+        "DELETE FROM sqlite_master"
+        " WHERE tbl_name = 'messages_fts' OR substr(tbl_name, 1, 13) = 'messages_fts_'"
     )
     connection.execute("PRAGMA writable_schema=OFF")
     connection.execute(f"PRAGMA schema_version={version + 1}")

@@ -131,7 +131,12 @@ class Writer:
         if self._fault is not None:
             self._tell([(call, StoreUnavailable(self._fault)) for call in batch])
             return
-        self._tell([(call, self._afterwards(call, verdict)) for call, verdict in self._run(batch)])
+        try:
+            verdicts = [(call, self._afterwards(call, verdict)) for call, verdict in self._run(batch)]
+        except Exception as error:  # noqa: BLE001  a thread that died would leave every caller waiting for ever
+            self._set_fault(f"The store's writer failed: {error!r}.")
+            verdicts = [(call, StoreUnavailable(self._fault)) for call in batch]
+        self._tell(verdicts)
 
     def _afterwards(self, call: Call, verdict: Verdict) -> Verdict:
         if isinstance(verdict, BaseException):

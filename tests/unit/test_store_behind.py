@@ -21,7 +21,7 @@ from hermes.agent import SessionSpec
 from hermes.messages import Message, ToolCall
 from hermes.testing import FakeClock
 
-SPEC = SessionSpec("k", "main", "telegram", "telegram", "dm", "1")
+SPEC = SessionSpec("k", "main", "telegram", "telegram", "direct", "1")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from hermes.agent import SessionSpec
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.messages import Message
 
-SPEC = SessionSpec("k", "main", "telegram", "telegram", "dm", "1")
+SPEC = SessionSpec("k", "main", "telegram", "telegram", "direct", "1")
 WORDS = ("alpha", "beta", "gamma 部署")
 
 

@@ -25,7 +25,7 @@ DAY = 86_400.0
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     opened = await SqliteStore.open(tmp_path / "state.db", [PART])
     for name in ("s1", "s2"):
-        spec = SessionSpec(name, "main", "telegram", "telegram", "dm", name)
+        spec = SessionSpec(name, "main", "telegram", "telegram", "direct", name)
         await opened.write(sessions.ensure_session(spec, name, 1.0))
     yield opened
     await opened.aclose()

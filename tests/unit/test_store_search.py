@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -31,7 +32,7 @@ ROWS = (
 
 
 def spec(key: str) -> SessionSpec:
-    return SessionSpec(key, "main", "telegram", "telegram", "dm", key)
+    return SessionSpec(key, "main", "telegram", "telegram", "direct", key)
 
 
 @pytest.fixture
@@ -87,9 +88,12 @@ async def test_FT_04_an_empty_query_gives_an_empty_list(store: SqliteStore, quer
 
 @pytest.mark.parametrize(
     "query",
-    ["AND", "NOT", "OR", "NEAR(", "*", "^", "(", ")", '"', "a OR OR b", "a\x00b", "\ud83d", "'; DROP TABLE messages; --",
-     "body:hello", "hello*", "{body}: x", "a + b", "-hello", "NEAR(hello world, 3)", "\u0e31\u0e31", "\u3099"],
-)  # fmt: skip
+    [
+        *("AND", "NOT", "OR", "NEAR(", "*", "^", "(", ")", '"', "a OR OR b", "a\x00b", "\ud83d"),
+        *("'; DROP TABLE messages; --", "body:hello", "hello*", "{body}: x", "a + b", "-hello"),
+        *("NEAR(hello world, 3)", "\u0e31\u0e31", "\u3099"),
+    ],
+)
 async def test_FT_04_FT_05_nothing_typed_breaks_the_syntax(store: SqliteStore, query: str) -> None:
     assert len(await search(store, query)) < len(ROWS)
     assert await found(store, "hello") == [ROWS[2]]
@@ -152,8 +156,8 @@ async def test_hits_say_where_they_are_and_can_be_narrowed(store: SqliteStore) -
 
 
 async def test_a_hidden_row_is_not_found(store: SqliteStore) -> None:
-    def hide(connection: object) -> None:
-        connection.execute("UPDATE messages SET hidden = 1 WHERE body LIKE 'hello%'")  # type: ignore[attr-defined]  # sqlite3's
+    def hide(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE messages SET hidden = 1 WHERE body LIKE 'hello%'")
 
     await store.write(hide)
     assert await found(store, "hello") == []
@@ -169,10 +173,9 @@ async def test_better_and_newer_matches_come_first(store: SqliteStore) -> None:
 async def test_another_version_of_the_folding_rebuilds_the_index(store: SqliteStore) -> None:
     assert await index.ensure_current(store) is False
 
-    def age(connection: object) -> None:
-        execute = connection.execute  # type: ignore[attr-defined]  # sqlite3's
-        execute("UPDATE search_state SET fold = 0")
-        execute("UPDATE messages SET search_text = 'older folding' WHERE search_text IS NOT NULL")
+    def age(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE search_state SET fold = 0")
+        connection.execute("UPDATE messages SET search_text = 'older folding' WHERE search_text IS NOT NULL")
 
     await store.write(age)
     assert await found(store, "部署") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from hermes.agent import SessionSpec
 from hermes.errors import StoreCorrupt
 from hermes.messages import Message, ToolCall, Usage
 
-SPEC = SessionSpec("k", "main", "telegram", "telegram", "dm", "1")
+SPEC = SessionSpec("k", "main", "telegram", "telegram", "direct", "1")
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ async def test_a_turn_is_closed_once(store: SqliteStore) -> None:
 async def test_a_dead_turn_still_writes_its_rows(store: SqliteStore) -> None:
     await store.write(t.begin_turn("t1", "s1", {"inputs": [{"text": "boom"}]}, 2.0))
 
-    def compose(found: object) -> list[Message]:
-        [step] = found  # type: ignore[misc]  # one step was stored
+    def compose(found: Sequence[t.Step]) -> list[Message]:
+        [step] = found
         return [Message("user", step.content["inputs"][0]["text"]), Message("assistant", "Sorry.")]
 
     await store.write(t.close_dead("t1", compose, 3.0))
@@ -160,7 +160,7 @@ async def test_a_key_has_one_current_run(store: SqliteStore) -> None:
 
 async def test_resume_takes_an_earlier_run_of_the_same_key_only(store: SqliteStore) -> None:
     await store.write(sessions.close_session("k", 3.0), sessions.ensure_session(SPEC, "s2", 4.0))
-    other = SessionSpec("x", "main", "telegram", "telegram", "dm", "2")
+    other = SessionSpec("x", "main", "telegram", "telegram", "direct", "2")
     await store.write(sessions.ensure_session(other, "s3", 4.0))
     with pytest.raises(LookupError, match="s3"):
         await store.write(sessions.resume_session("k", "s3", 5.0))
@@ -191,7 +191,7 @@ async def test_the_prompt_snapshot_comes_back_byte_for_byte(store: SqliteStore) 
 
 async def test_turns_of_many_sessions_close_side_by_side(store: SqliteStore) -> None:
     async def talk(number: int) -> None:
-        spec = SessionSpec(f"k{number}", "main", "telegram", "telegram", "dm", str(number))
+        spec = SessionSpec(f"k{number}", "main", "telegram", "telegram", "direct", str(number))
         name = f"x{number}"
         await store.write(
             sessions.ensure_session(spec, name, 1.0), t.begin_turn(name, name, {"inputs": []}, 1.0)
