@@ -1,0 +1,29 @@
+"""Asking whoever holds the home: the running daemon, or, when none runs, a gateway in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from gateway.cli.loop import run
+from gateway.control_client import ControlRefused, ask
+from hermes.home import Home, default_home
+
+__all__ = ["ask_holder"]
+
+
+def ask_holder(op: str, **fields: Any) -> dict[str, Any]:
+    """The answer to `op`. Raises `ControlRefused`, and what a gateway's start raises."""
+    home = Home(default_home())
+    answer = ask(home, op, **fields)
+    return run(_ask_here(home, op, fields)) if answer is None else answer
+
+
+async def _ask_here(home: Home, op: str, fields: dict[str, Any]) -> dict[str, Any]:
+    from gateway.app import local
+
+    async with local(home):
+        answer = await asyncio.to_thread(ask, home, op, **fields)
+    if answer is None:
+        raise ControlRefused("The gateway in this process did not answer.")
+    return answer

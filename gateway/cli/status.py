@@ -1,0 +1,82 @@
+"""`hermes status`: how the daemon is. It imports next to nothing, since scripts call it all the time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from gateway.control_client import ask
+from hermes.errors import EXIT_NOT_RUNNING, EXIT_OK
+from hermes.home import Home, default_home
+
+__all__ = ["describe", "show"]
+
+_ADVICE = {
+    "unauthorized": "the platform refused its credentials; set others with `hermes config set "
+    "platforms.{name}.KEY` and restart",
+    "conflict": "another program uses the same account; stop that one",
+}
+
+
+def show(*, as_json: bool) -> int:
+    """Print the daemon's state; 0 when it runs, 3 when not."""
+    answer = ask(Home(default_home()), "status")
+    running = answer is not None and answer.get("role") == "daemon"
+    if as_json:
+        print(
+            json.dumps(
+                {k: v for k, v in answer.items() if k != "ok"} if running and answer else {"running": False}
+            )
+        )
+    elif running and answer:
+        print("\n".join(describe(answer)))
+    else:
+        print("No daemon runs; start one with `hermes gateway run`.", file=sys.stderr)
+        if answer is not None:
+            print(f"A chat (process {answer.get('pid')}) uses this home.", file=sys.stderr)
+    return EXIT_OK if running else EXIT_NOT_RUNNING
+
+
+def describe(status: dict[str, Any]) -> list[str]:
+    """The lines for people; pure."""
+    version, uptime = status.get("version", ""), _span(status.get("uptime", 0))
+    head = f"Hermes {version} runs as process {status['pid']}, up {uptime}"
+    lines = [head + (f", at {status['url']}." if status.get("url") else ".")]
+    platforms: dict[str, dict[str, Any]] = status.get("platforms", {})
+    width = max(map(len, platforms), default=0)
+    lines += [f"  {name:<{width}}  {_state(name, p)}" for name, p in platforms.items()] or [
+        "  no platform is on"
+    ]
+    turns, delivery = status.get("turns", {}), status.get("delivery", {})
+    lines.append(
+        f"Turns: {turns.get('running', 0)} running, {turns.get('finished', 0)} finished. "
+        f"Replies: {delivery.get('waiting', 0)} waiting, {delivery.get('sent', 0)} sent, "
+        f"{delivery.get('dead', 0)} dead letters."
+    )
+    return lines + [f"Warning: {text}" for text in _warnings(status)]
+
+
+def _state(name: str, platform: dict[str, Any]) -> str:
+    state, reason = platform.get("state", "?"), platform.get("reason")
+    if not reason:
+        return str(state)
+    advice = _ADVICE.get(reason)
+    return f"{state}: {reason}" + (f" ({advice.format(name=name)})" if advice else "")
+
+
+def _warnings(status: dict[str, Any]) -> list[str]:
+    settings = status.get("settings", {})
+    found = [] if status.get("ready", True) else [f"nothing is taken: {status.get('reason')}"]
+    if settings.get("error"):
+        found.append(f"the configuration was not reloaded: {settings['error']}")
+    if settings.get("restart_needed"):
+        found.append(str(settings["restart_needed"]))
+    return found + list(settings.get("warnings", ())) + list(status.get("warnings", ()))
+
+
+def _span(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
