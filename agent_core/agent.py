@@ -107,7 +107,7 @@ class SessionAgent:
         self._turns[request.turn_id] = rebuild([(kind, content)])
         jobs = [sessions.ensure_session(spec, facts.session_id, now)]
         if facts.is_new:
-            jobs.append(sessions.save_prompt(facts.session_id, facts.prompt, None))
+            jobs.append(sessions.save_prompt(facts.session_id, facts.prompt, self._model_name(request)))
         if request.redo:
             jobs.append(transcript.undo_last_turn(spec.key))
         jobs.append(transcript.begin_turn(request.turn_id, facts.session_id, content, now))

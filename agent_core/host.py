@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -39,7 +40,7 @@ class Host:
         """See `AgentHost.open`."""
         parts = self._parts
         row = await sessions.current_session(parts.store, spec.key)
-        workspace = await asyncio.to_thread(parts.workspace_of(spec.agent_id).resolve)
+        workspace = await asyncio.to_thread(_ready, parts.workspace_of(spec.agent_id))
         if row is None:
             prompt = await self._prompt(spec, workspace)
             facts = SessionFacts(spec, self._new_id(), prompt, workspace)
@@ -133,3 +134,10 @@ class Host:
         for agent in list(self._live.values()):
             await agent.aclose()
         await self._parts.close_models()
+
+
+def _ready(workspace: Path) -> Path:
+    """The folder, made if it is missing, links resolved. One that cannot be made is the tools' business to tell."""
+    with suppress(OSError):
+        workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return workspace.resolve()

@@ -80,7 +80,7 @@ def test_coercing_twice_changes_nothing_more(arguments: dict[str, Any], schema: 
 
 
 @given(st.integers(), st.booleans(), st.lists(st.integers(), max_size=4))
-def test_values_sent_as_text_come_back_as_they_were(number: int, flag: bool, items: list[int]) -> None:  # noqa: FBT001
+def test_values_sent_as_text_come_back_as_they_were(number: int, flag: bool, items: list[int]) -> None:
     schema = {
         "type": "object",
         "properties": {

@@ -12,7 +12,7 @@ from agent_core.settings import AgentSettings
 from agent_core.store import transcript
 from hermes.agent import Notice, TextDelta, TextReset
 from hermes.errors import ModelError, StoreCorrupt, StoreUnavailable
-from hermes.messages import Message, ToolCall
+from hermes.messages import ToolCall
 from hermes.model import ModelRequest
 from hermes.testing import Answer, ScriptedModel
 from hermes.tools import Tool, ToolContext, ToolResult

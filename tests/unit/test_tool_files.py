@@ -149,7 +149,7 @@ def test_special_files_are_refused_without_waiting(context: ToolContext) -> None
 @pytest.mark.parametrize("above", [False, True])
 def test_the_home_s_own_files_are_never_written_nor_read(
     context: ToolContext, path: str, above: bool
-) -> None:  # noqa: FBT001
+) -> None:
     home = context.workspace.parent
     root = home.parent if above else home
     wide = in_workspace(root, home)
