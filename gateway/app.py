@@ -128,6 +128,7 @@ class Gateway:
         await self._serve_http(first)
         await self._serve_control()
         self._tasks(lag, first)
+        await core.thinking.models.prepare()
         await self._recover(first)
         core.supervisor.start(core.intake)
         await core.supervisor.settled(_SETTLE)

@@ -29,7 +29,7 @@ from hermes.events import Event, Target
 from hermes.home import Home
 from hermes.store import Store
 
-__all__ = ["Core", "build_core", "choose_agent", "enabled"]
+__all__ = ["Core", "build_core", "choose_agent", "enabled", "join"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +87,30 @@ async def build_core(
 ) -> Core:
     """Build all parts; nothing runs yet. Raises `ConfigError` and what adapters raise when they are built."""
     snapshot = settings.current()
-    rules = snapshot.get("gateway", GatewaySettings)
-
-    def sentence(key: str, /, **fields: Any) -> str:
-        return say(wiring.language(settings.current()), key, **fields)
-
-    thinking = wiring.build_host(store, settings, home, clock)
-    feeds = Feeds()
-    agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
     targets = _target_reader(chosen)
     adapters = {
         name: wiring.build_adapter(p, _context(name, home, snapshot, clock, targets))
         for name, p in chosen.items()
     }
+    thinking = await wiring.build_host(store, settings, home, clock)
+    return await join(settings, store, clock, thinking, adapters)
+
+
+async def join(
+    settings: LiveSettings,
+    store: Store,
+    clock: Clock,
+    thinking: wiring.Thinking,
+    adapters: dict[str, Adapter],
+) -> Core:
+    """Join the gateway's own parts to a thinking side and adapters."""
+    rules = settings.current().get("gateway", GatewaySettings)
+
+    def sentence(key: str, /, **fields: Any) -> str:
+        return say(wiring.language(settings.current()), key, **fields)
+
+    feeds = Feeds()
+    agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
     delivery = Delivery(store, adapters, clock, lambda: _delivery_rules(settings.current()))
     turns = Turns(store, thinking.host, agents, delivery, feeds, clock, sentence)
     sessions = Sessions(store, thinking.host, agents, turns, delivery, feeds, clock, sentence)
@@ -118,21 +129,20 @@ async def build_core(
         say=sentence,
         report=supervisor,
     )
-    intakes = {name: InstanceIntake(name, parts) for name in adapters}
     return Core(
-        store,
-        settings,
-        thinking,
-        agents,
-        adapters,
-        delivery,
-        feeds,
-        turns,
-        sessions,
-        pairings,
-        supervisor,
-        intakes,
-        sentence,
+        store=store,
+        settings=settings,
+        thinking=thinking,
+        agents=agents,
+        adapters=adapters,
+        delivery=delivery,
+        feeds=feeds,
+        turns=turns,
+        sessions=sessions,
+        pairings=pairings,
+        supervisor=supervisor,
+        intakes={name: InstanceIntake(name, parts) for name in adapters},
+        say=sentence,
     )
 
 

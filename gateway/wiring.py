@@ -5,15 +5,17 @@ Choices are "module:name" strings, imported only when chosen, so that what is of
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import structlog
 
 from agent_core.host import Host
 from agent_core.models.limits import Limits
-from agent_core.models.providers import ProviderConfig, build_model
+from agent_core.models.providers import Models, ProviderConfig
 from agent_core.parts import HostParts
 from agent_core.settings import LLM, Agents, Language
 from agent_core.store.behind import Behind
@@ -33,12 +35,13 @@ from hermes.model import Model
 from hermes.services import SearchHit, Services
 from hermes.store import Job, Store
 from hermes.tools import ToolBox
-from tools.registry import load_toolbox
+from tools.registry import find
 from tools.settings import ToolsSettings
+from tools.toolsets import ToolSelection
 
 __all__ = [
     "SCHEMA",
-    "Models",
+    "ChosenModels",
     "agent_ids",
     "build_adapter",
     "build_host",
@@ -48,6 +51,8 @@ __all__ = [
     "open_store",
     "step_pruner",
 ]
+
+log = structlog.get_logger("gateway.wiring")
 
 SCHEMA = Schema(
     sections={
@@ -112,33 +117,36 @@ def agent_ids(snapshot: Snapshot) -> tuple[str, ...]:
     return snapshot.get("agents", Agents).names()
 
 
-class Models:
-    """The model clients, one per provider configuration, shared by all sessions."""
+class ChosenModels:
+    """The model of each agent, as the settings say at that moment. `fixed` answers in place of what they choose."""
 
-    def __init__(self, settings: SettingsSource) -> None:
+    def __init__(self, settings: SettingsSource, fixed: Model | None = None) -> None:
         self._settings = settings
-        self._clients: dict[tuple[Any, ...], Model] = {}
+        self._fixed = fixed
+        self._clients = Models()
 
     def __call__(self, agent_id: str) -> Model:
         """The model for an agent. Raises `ModelError` (kind "config")."""
+        if self._fixed is not None:
+            return self._fixed
         snapshot = self._settings.current()
-        llm = snapshot.get("llm", LLM)
-        chosen = snapshot.get("agents", Agents).entry(agent_id).model or llm.model
-        slot = (chosen, llm.model_dump_json(), snapshot.get("network", NetworkSettings), _secret(llm))
-        client = self._clients.get(slot)
-        if client is None:
-            client = self._clients[slot] = build_model(provider_config(snapshot, chosen))
-        return client
+        chosen = snapshot.get("agents", Agents).entry(agent_id).model or snapshot.get("llm", LLM).model
+        return self._clients.get(provider_config(snapshot, chosen))
+
+    async def prepare(self) -> None:
+        """Import and set up what the default model's first call needs, off the loop; nothing when no model is set up."""
+        if self._fixed is not None:
+            return
+        snapshot = self._settings.current()
+        try:
+            config = provider_config(snapshot, snapshot.get("llm", LLM).model)
+            await self._clients.get(config).prepare()
+        except ModelError as error:
+            log.warning("model.not_ready", error=str(error))
 
     async def aclose(self) -> None:
         """Close all clients."""
-        for client in self._clients.values():
-            await client.aclose()
-
-
-def _secret(llm: LLM) -> str:
-    provider = llm.chosen()
-    return provider.api_key.get_secret_value() if provider is not None and provider.api_key else ""
+        await self._clients.aclose()
 
 
 def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
@@ -179,15 +187,23 @@ class Thinking:
     """The thinking side, joined: the host, its models and the writer of transcripts."""
 
     host: Host
-    models: Models
+    models: ChosenModels
     behind: Behind
 
 
-def build_host(store: Store, settings: SettingsSource, home: Home, clock: Clock) -> Thinking:
-    """The thinking side over the store."""
-    models = Models(settings)
+async def build_host(
+    store: Store, settings: SettingsSource, home: Home, clock: Clock, model: Model | None = None
+) -> Thinking:
+    """The thinking side over the store; `model` answers in place of what the settings choose."""
+    models = ChosenModels(settings, model)
+    found = await asyncio.to_thread(find, home.tools)
     behind = Behind(store, home.root, clock)
-    toolbox: ToolBox = load_toolbox(home, settings)
+    toolbox: ToolBox = ToolSelection(
+        found.tools,
+        settings,
+        of_agent=lambda agent_id: settings.current().get("agents", Agents).entry(agent_id).toolsets,
+        of_platform=lambda platform: _platform_toolsets(settings.current(), platform),
+    )
     parts = HostParts(
         store=store,
         model=models,
@@ -201,6 +217,12 @@ def build_host(store: Store, settings: SettingsSource, home: Home, clock: Clock)
         behind=behind,
     )
     return Thinking(Host(parts), models, behind)
+
+
+def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | None:
+    """What the settings of the platform's instances allow; with several instances, what each of them allows is united."""
+    found = [p.toolsets for p in snapshot.platforms.values() if p.type == platform and p.toolsets is not None]
+    return tuple(dict.fromkeys(name for names in found for name in names)) if found else None
 
 
 def build_adapter(settings: PlatformSettings, context: AdapterContext) -> Adapter:
