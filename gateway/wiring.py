@@ -15,11 +15,12 @@ import structlog
 
 from agent_core.host import Host
 from agent_core.models.limits import Limits
-from agent_core.models.providers import Models, ProviderConfig
+from agent_core.models.providers import Models, ProviderConfig, find_ollama
 from agent_core.parts import HostParts
 from agent_core.settings import LLM, Agents, Language
 from agent_core.store.behind import Behind
 from agent_core.store.database import SqliteStore
+from agent_core.store.index import ensure_current
 from agent_core.store.retention import Rules as StepRules
 from agent_core.store.retention import prune as prune_steps
 from agent_core.store.schema import PART as AGENT_PART
@@ -99,7 +100,13 @@ def check_folder() -> None:
 
 async def open_store(home: Home) -> SqliteStore:
     """The store with everybody's tables."""
-    return await SqliteStore.open(home.state, [AGENT_PART, GATEWAY_PART])
+    store = await SqliteStore.open(home.state, [AGENT_PART, GATEWAY_PART])
+    try:
+        await ensure_current(store)
+    except BaseException:
+        await store.aclose()
+        raise
+    return store
 
 
 def network(snapshot: Snapshot) -> Network:
@@ -124,22 +131,29 @@ class ChosenModels:
         self._settings = settings
         self._fixed = fixed
         self._clients = Models()
+        self._found: ProviderConfig | None = None
 
     def __call__(self, agent_id: str) -> Model:
         """The model for an agent. Raises `ModelError` (kind "config")."""
         if self._fixed is not None:
             return self._fixed
         snapshot = self._settings.current()
-        chosen = snapshot.get("agents", Agents).entry(agent_id).model or snapshot.get("llm", LLM).model
+        llm = snapshot.get("llm", LLM)
+        if llm.chosen() is None and self._found is not None:
+            return self._clients.get(self._found)
+        chosen = snapshot.get("agents", Agents).entry(agent_id).model or llm.model
         return self._clients.get(provider_config(snapshot, chosen))
 
     async def prepare(self) -> None:
-        """Import and set up what the default model's first call needs, off the loop; nothing when no model is set up."""
+        """Set up what the default model's first call needs, off the loop. Without a provider an Ollama on this machine is used."""
         if self._fixed is not None:
             return
         snapshot = self._settings.current()
+        llm = snapshot.get("llm", LLM)
         try:
-            config = provider_config(snapshot, snapshot.get("llm", LLM).model)
+            if llm.chosen() is None:
+                self._found = await _ollama(network(snapshot))
+            config = self._found or provider_config(snapshot, llm.model)
             await self._clients.get(config).prepare()
         except ModelError as error:
             log.warning("model.not_ready", error=str(error))
@@ -147,6 +161,15 @@ class ChosenModels:
     async def aclose(self) -> None:
         """Close all clients."""
         await self._clients.aclose()
+
+
+async def _ollama(network: Network) -> ProviderConfig | None:
+    """The first model of an Ollama on this machine, if one runs."""
+    names = await find_ollama()
+    if not names:
+        return None
+    log.info("model.ollama_found", model=names[0])
+    return ProviderConfig("ollama", names[0], network=network)
 
 
 def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
