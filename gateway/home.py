@@ -185,6 +185,7 @@ class HomeLock:
             raise HomeError(f"{self._home.lock} cannot be opened: {error.strerror}.") from None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fchmod(fd, 0o600)
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
             atomic_write(self._home.pid, f"{os.getpid()}\n".encode())

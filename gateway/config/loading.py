@@ -225,6 +225,8 @@ def _sentence(detail: ErrorDetails, place: Place) -> str:
         return f"is missing{_example(place)}"
     if kind in {"model_type", "model_attributes_type", "dict_type"}:
         return f"must hold keys{_example(place)}"
+    if kind == "string_type":
+        return f"must be text, a number in quotes{_example(place)}"
     if kind == "value_error":
         return _joined(str(context.get("error", "is wrong")))
     said = detail["msg"]

@@ -1,4 +1,4 @@
-"""Settings as plain values again, for people: secrets as stars unless asked for, rates as they are written."""
+"""Settings as plain values again, for people: secrets as stars unless asked for."""
 
 from __future__ import annotations
 

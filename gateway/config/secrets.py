@@ -49,7 +49,7 @@ class Filler:
         file = None if file_is_own_key else data.pop(f"{name}_file", None)
         if file:
             data[name] = self._environment.read_secret(str(file), f"{dotted(path)}_file")
-        elif data.get(name) in {None, ""}:
+        elif data.get(name) is None or data[name] == "":
             data.pop(name, None)
             found = self._environment.lookup(secret_name(path))
             if found is not None:
@@ -72,16 +72,18 @@ class Filler:
         inner = shape(annotation)
         if inner.kind != "model":
             return
-        items = (
-            values.items()
+        keys = (
+            list(values)
             if isinstance(values, dict)
-            else enumerate(values)
+            else range(len(values))
             if isinstance(values, list)
             else ()
         )
-        for key, value in items:
-            if isinstance(value, dict):
-                self.fill(inner.inner, value, (*path, key))
+        for key in keys:
+            if values[key] is None:  # `main:` with nothing after it: everything at its default
+                values[key] = {}
+            if isinstance(values[key], dict):
+                self.fill(inner.inner, values[key], (*path, key))
 
 
 def secret_values(model: type[BaseModel], data: Raw) -> Iterator[str]:

@@ -1,0 +1,136 @@
+"""What people read when config.yaml is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.config.document import parse
+from gateway.config.problems import Problems
+from hermes.errors import EXIT_CONFIG
+from tests.unit.config_schema import loaded, problems
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            "gateway:\n  http:\n    prot: 1\n",
+            'config.yaml, line 3: gateway.http.prot is an unknown key; did you mean "port"?',
+        ),
+        ("gatway: {}\n", 'config.yaml, line 1: gatway is an unknown section; did you mean "gateway"?'),
+        (
+            "platforms:\n  telegrm: {}\n",
+            'unknown platform type; did you mean "telegram"? Known here: telegram,',
+        ),
+        (
+            "platforms:\n  b:\n    type: telegrm\n",
+            'config.yaml, line 3: platforms.b.type is an unknown platform type; did you mean "telegram"?',
+        ),
+        ("platforms:\n  telegram: {}\n", "config.yaml, line 2: platforms.telegram.token is missing"),
+        ("platforms: [telegram]\n", "line 1: platforms must hold keys, for example"),
+        ("platforms: {telegram: yes}\n", "platforms.telegram must hold keys"),
+        ("gateway: 5\n", "config.yaml, line 1: gateway must hold keys"),
+        ("gateway: {http: 5}\n", "config.yaml, line 1: gateway.http must hold keys"),
+        (
+            "gateway:\n  drain_timeout: soon\n",
+            "line 2: gateway.drain_timeout is wrong: 'soon' is not a duration; write for example \"30s\"",
+        ),
+        ("gateway: {limits: {rate: 5}}", 'write for example "30/min"'),
+        (
+            "gateway: {http: {port: 99999}}",
+            "gateway.http.port should be less than or equal to 65535; for example port: 8642",
+        ),
+        ("llm: {provider: opnai}", "llm.provider should be"),
+        ("llm: {model: 4}", "llm.model must be text, a number in quotes; for example model:"),
+        (
+            "timezone: Europe/Berln",
+            'timezone is no time zone of this machine; write for example "Europe/Berlin"',
+        ),
+        ("bindings:\n- {agent: a}\n- {platform: x}\n", "line 3: bindings[1].agent is missing"),
+        ("agents:\n  a:\n    modl: x\n", 'line 3: agents.a.modl is an unknown key; did you mean "model"?'),
+        ("people: {ana: [telegram]}", "people is wrong: 'telegram' is no account"),
+        ("network: {proxy: 'ftp://secret@x'}", 'network.proxy is wrong: write for example "http://proxy'),
+        # YAML itself
+        ("a: 1\n b: 2\n", "config.yaml, line 2: YAML syntax"),
+        ("llm:\n\tmodel: x\n", "line 2: YAML syntax: a tab stands where YAML wants spaces"),
+        ("llm: {model: x\n", "YAML syntax"),
+        (
+            "llm:\n  model: x\n  model: y\n",
+            "config.yaml, line 3: llm.model stands here twice, first in line 2",
+        ),
+        ("- a\n- b\n", "config.yaml, line 1: holds a list; it must hold keys"),
+        ("hello\n", "holds a single value"),
+        ("llm: {model: *x}\n", "put it in quotes"),
+        ("llm: {model: !x y}\n", "put the value in quotes"),
+        ("llm: {model: @x}\n", "YAML syntax"),
+        ("llm: {? [a] : b}\n", "has a key that is no plain word"),
+        ("a: &a {b: *a}\n", "is too large or refers to itself"),
+        (b"llm:\n  model: \xff\n", "config.yaml, line 2: is not UTF-8 text"),
+        (b"llm: \x00\n", "config.yaml"),
+    ],
+)
+def test_a_problem_names_file_line_key_and_a_way_out(tmp_path: Path, config: str | bytes, said: str) -> None:
+    found = problems(tmp_path, config)
+    assert any(said in s for s in found), found
+    assert all(s.startswith("config.yaml") for s in found)
+
+
+def test_all_problems_are_listed_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    found = problems(tmp_path, "gatway: {}\nllm: {modl: x}\nplatforms: {telegram: {}}\nagent: {budget: 0}\n")
+    assert [s.split(":")[0][-1] for s in found] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "llm: {custom: {api_key: [hush-hush]}}",
+        "llm: {custom: {api_key: {hush-hush: hush-hush}}}",
+        "platforms: {telegram: {token: hush-hush, tokn: hush-hush}}",
+        "network: {proxy: 'hush-hush'}",
+        "gateway: {drain_timeout: '${K}'}",
+        "llm: {custom: {api_key: 'hush-hush}}",
+        "llm: {custom: {api_key: hush-hush}, base_url: hush-hush}",
+    ],
+)
+def test_no_secret_is_echoed(tmp_path: Path, config: str) -> None:
+    found = problems(tmp_path, config, K="hush-hush")
+    assert found
+    assert "hush-hush" not in "".join(found)
+
+
+def test_aliases_that_multiply_are_refused_quickly(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    found = problems(tmp_path, "\n".join(lines))
+    assert any("too large" in s for s in found)
+    assert len(found) <= 20
+
+
+def test_merge_keys_work(tmp_path: Path) -> None:
+    config = "agents:\n  a: &a {model: x}\n  b: {<<: *a, workspace: w}\n"
+    assert parse(config.encode()).values["agents"]["b"] == {"model": "x", "workspace": "w"}
+    assert problems(tmp_path, config) == []
+    assert "merges" in problems(tmp_path, "agents: {a: {<<: 5}}")[0]
+
+
+@given(st.text(alphabet="ab:-{}[]&*!|>'\"#%@`,?\t\n 01~<.\\é") | st.binary(max_size=40))
+def test_any_text_gives_values_or_problems(text: str | bytes) -> None:
+    data = text if isinstance(text, bytes) else text.encode()
+    try:
+        said = [repr(parse(data).values)]
+    except Problems as error:
+        said = list(error.sentences)
+    assert all(said)
+
+
+def test_a_wrong_configuration_is_exit_78_and_one_sentence_for_a_reload(tmp_path: Path) -> None:
+    with pytest.raises(Problems) as raised:
+        loaded(tmp_path, "gatway: {}\nllm: {modl: x}\n")
+    assert raised.value.exit_code == EXIT_CONFIG
+    assert raised.value.sentences == tuple(str(raised.value).split("\n"))
+    assert raised.value.summary.startswith("config.yaml, line 1: gatway is an unknown section")
+    assert raised.value.summary.endswith("(and 1 more; see `hermes config check`)")
