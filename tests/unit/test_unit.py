@@ -1,4 +1,4 @@
-"""The systemd unit: its times, its hardening as systemd itself judges it, and that it is written carefully."""
+"""The systemd unit: its times, its hardening as systemd itself judges it, how it is written."""
 
 import re
 import shutil

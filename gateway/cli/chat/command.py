@@ -1,0 +1,102 @@
+"""`hermes chat`: a conversation at a terminal; with `-q` one question; else stdin, line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from gateway.cli.chat.link import Link, LinkLost
+from gateway.cli.chat.talk import Interrupted, exchange
+from gateway.cli.chat.view import Drawn, Plain, View
+from gateway.cli.loop import run
+from gateway.cli.output import new_app
+from hermes.errors import EXIT_OK, EXIT_UNEXPECTED
+from hermes.home import Home, default_home
+
+__all__ = ["app"]
+
+app = new_app("Talk to the agent in this terminal.", group=False)
+
+INTERRUPTED = 130
+
+
+@app.command()
+def chat(
+    question: Annotated[
+        str | None, typer.Option("-q", "--question", metavar="TEXT", help="Ask this, print the answer, end.")
+    ] = None,
+    session: Annotated[str, typer.Option(metavar="NAME", help="Which conversation.")] = "main",
+) -> None:
+    """Talk to the agent: the daemon's, or, when none runs, one in this process.
+
+    Without a terminal each line of stdin is a message. Ctrl-C stops the running turn, once more leaves.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", session):
+        raise typer.BadParameter("a session's name has 1 to 64 letters, digits, dots, - and _")
+    if question is not None and not question.strip():
+        raise typer.BadParameter("the question is blank")
+    raise typer.Exit(run(_chat(Home(default_home()), session, question)))
+
+
+async def _chat(home: Home, session: str, question: str | None) -> int:
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        async with Link(home, session) as link:
+            if question is not None:
+                return await _one(link, question)
+            if sys.stdin.isatty():
+                return await _converse(link, home)
+            return await _lines(link)
+    except Interrupted:
+        return INTERRUPTED
+
+
+async def _one(link: Link, question: str) -> int:
+    state = await exchange(link, Plain(failures_apart=True), question)
+    if state == "interrupted":
+        return INTERRUPTED
+    return EXIT_OK if state in {"answered", "silent"} else EXIT_UNEXPECTED
+
+
+async def _lines(link: Link) -> int:
+    view = Plain()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        if line.strip() and await exchange(link, view, line.strip()) == "interrupted":
+            return INTERRUPTED
+    return EXIT_OK
+
+
+async def _converse(link: Link, home: Home) -> int:
+    from gateway.cli.chat.prompt import open_editor
+
+    editor = await open_editor(home)
+    view: View = Drawn() if sys.stdout.isatty() else Plain()
+    interrupted = False
+    while True:
+        try:
+            text = await editor.read()
+        except KeyboardInterrupt:
+            if interrupted:
+                return EXIT_OK
+            interrupted = True
+            print("Once more Ctrl-C leaves; so does /exit.", file=sys.stderr)
+            continue
+        interrupted = False
+        if text is None:
+            return EXIT_OK
+        if text.strip():
+            await _say(link, view, text)
+
+
+async def _say(link: Link, view: View, text: str) -> None:
+    try:
+        await exchange(link, view, text)
+    except LinkLost as error:  # the next message tries anew
+        print(error, file=sys.stderr)

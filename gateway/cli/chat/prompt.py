@@ -1,0 +1,75 @@
+"""The line editor of `hermes chat`, with a history that is kept in the home."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, WordCompleter
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from gateway.commands.table import COMMANDS
+from hermes.home import Home
+
+__all__ = ["HISTORY", "Editor"]
+
+HISTORY = "chat_history"
+LEAVE = ("exit", "quit")
+_MAX_BYTES = 1 << 20
+
+
+class Editor:
+    """Reads messages: Enter sends, Alt-Enter begins a new line."""
+
+    def __init__(self, home: Home) -> None:
+        path = home.root / HISTORY
+        _prepare(path)
+        self._session: PromptSession[str] = PromptSession(
+            history=FileHistory(path),
+            completer=_commands(),
+            complete_while_typing=False,
+            key_bindings=_keys(),
+        )
+
+    async def read(self) -> str | None:
+        """The next message; `None` when the user leaves. Raises `KeyboardInterrupt` on Ctrl-C."""
+        try:
+            text = await self._session.prompt_async("> ")
+        except EOFError:
+            return None
+        return None if text.strip().removeprefix("/") in LEAVE else text
+
+
+def _prepare(path: Path) -> None:
+    """Make the file private, and short again where it has grown."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size > _MAX_BYTES:
+            file.seek(size - _MAX_BYTES // 2)
+            kept = file.read().partition(b"\n\n")[2]
+            file.seek(0)
+            file.write(kept)
+            file.truncate()
+
+
+def _commands() -> Completer:
+    return WordCompleter([f"/{name}" for name in COMMANDS] + ["/exit"], sentence=True)
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+async def open_editor(home: Home) -> Editor:
+    """The editor; its files are read in a thread."""
+    return await asyncio.to_thread(Editor, home)

@@ -1,0 +1,77 @@
+"""One message and its answer, with Ctrl-C: the first stops the turn, the second does not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from gateway.cli.chat.link import Link, LinkLost
+from gateway.cli.chat.view import View
+from hermes.errors import HermesError
+
+__all__ = ["Interrupted", "exchange"]
+
+
+class Interrupted(Exception):
+    """The user does not want to wait."""
+
+
+async def exchange(link: Link, view: View, text: str) -> str:
+    """Send `text` and show the answer; the turn's state, "refused" or "interrupted". Raises `Interrupted`."""
+    turn = asyncio.create_task(_follow(link, view, text), name="exchange")
+    stops: set[asyncio.Task[None]] = set()
+    interrupts = 0
+
+    def interrupt() -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts == 1:
+            stops.add(asyncio.create_task(_stop(link), name="stop"))
+        else:
+            link.hurry()
+            turn.cancel()
+
+    view.begin()
+    try:
+        with _on_interrupt(interrupt):
+            state = await turn
+    except asyncio.CancelledError:
+        if interrupts > 1:
+            raise Interrupted from None
+        raise
+    finally:
+        view.close()
+        for stop in stops:
+            stop.cancel()
+        await asyncio.gather(turn, *stops, return_exceptions=True)
+    return "interrupted" if interrupts else state
+
+
+async def _follow(link: Link, view: View, text: str) -> str:
+    state = "failed"
+    async for update in link.ask(text):
+        view.show(update)
+        if update["type"] in {"end", "refused"}:
+            state = update.get("state", "refused")
+    return state
+
+
+async def _stop(link: Link) -> None:
+    with suppress(HermesError, LinkLost):  # whoever runs the turn has gone; its own line says so
+        async for _ in link.ask("/stop"):
+            pass
+
+
+@contextmanager
+def _on_interrupt(call: Callable[[], None]) -> Iterator[None]:
+    """Take SIGINT for a while, and give it back to whoever had it."""
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGINT)
+    loop.add_signal_handler(signal.SIGINT, call)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
