@@ -69,7 +69,7 @@ class Telegram:
             await asyncio.wait((menu,))
 
     async def _sign_in(self, troubles: Troubles) -> Account:
-        """Learn who we are. A webhook that another program may have set is removed: with one there are no polls."""
+        """Learn who we are. A webhook that another program has set is removed: it keeps us from polling."""
         while True:
             try:
                 me = await self._api.call("getMe")
@@ -97,7 +97,7 @@ class Telegram:
         return render(markdown)
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:  # noqa: ARG002  the contract; Telegram has no key
-        """See `Adapter.send`. What is refused for its formatting, topic or moved chat is tried without, once each."""
+        """See `Adapter.send`. Refused formatting, a lost topic, a moved chat: one more try without each."""
         call = send_call(target, piece, again=again)
         notes: list[str] = []
         while True:

@@ -33,7 +33,7 @@ class Addressed:
 
 
 def read_text(text: str, entities: Iterable[Mapping[str, Any]], account: Account) -> Addressed:
-    """Whether `text` names us, and the text without our name. Entities that do not fit the text are passed over."""
+    """Whether `text` names us, and the text without our name. Entities that do not fit are passed over."""
     command = _COMMAND.match(text)
     if command is not None:
         return _command(text, command, account)

@@ -1,12 +1,13 @@
-"""The Bot API's client: python-telegram-bot's `Bot` with plain dicts in and out. Only this file knows the SDK.
+"""The Bot API's client: python-telegram-bot's `Bot`, plain dicts in and out. Only this file knows the SDK.
 
-Its types are not built: polls and sends need a few fields, and one malformed update must not cost the batch it
-came in. Errors that leave here are ours, and none of them holds the token.
+Its types are not built: polls and sends need a few fields, and one malformed update must not cost the batch
+it came in. Errors that leave here are ours, and none of them holds the token.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import ssl
 import warnings
@@ -30,6 +31,7 @@ warnings.filterwarnings("ignore", message=".*do_api_request", category=PTBUserWa
 
 _CONNECT, _ANSWER, _POOL = 10.0, 30.0, 30.0  # seconds
 _CONNECTIONS = 256
+_TALKATIVE = ("httpx", "telegram.Bot")  # loggers that write addresses, and so the token
 _UNSENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -62,6 +64,17 @@ class _Request(HTTPXRequest):
             raise _Failed(failure(method, status, body))
         return status, body
 
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """The answer of a success. The SDK's own version logs what it cannot read: people's words."""
+        try:
+            answer = json.loads(payload)
+        except (ValueError, RecursionError) as e:
+            raise TelegramError("no JSON") from e
+        if not isinstance(answer, dict) or "result" not in answer:
+            raise TelegramError("no result")
+        return answer
+
 
 class BotApi:
     """Calls methods of the Bot API. Polls have their own connections. Opens itself at the first call."""
@@ -90,7 +103,7 @@ class BotApi:
             return await bot.do_api_request(method, dict(params or {}), read_timeout=answer_within)
         except _Failed as e:
             raise e.error from e.__cause__
-        except (TelegramError, KeyError, TypeError) as e:
+        except TelegramError as e:
             raise OutcomeUnknown(f"Telegram's answer to {method} could not be read.") from e
 
     async def aclose(self) -> None:
@@ -100,18 +113,20 @@ class BotApi:
             requests, self._requests, self._bot = self._requests, (), None
             for request in requests:
                 await request.shutdown()
-        logging.getLogger("httpx").removeFilter(self._mask)
+        for name in _TALKATIVE:
+            logging.getLogger(name).removeFilter(self._mask)
 
     async def _open(self) -> Bot:
         async with self._opening:
             if self._closed:
                 raise Unreachable("The connection to Telegram is closed.")
-            bot = self._bot
-            if bot is None:
-                logging.getLogger("httpx").addFilter(self._mask)
-                # Reading CA files blocks.
-                self._requests, bot = await asyncio.to_thread(self._build)
-                self._bot = bot
+            if self._bot is not None:
+                return self._bot
+            for name in _TALKATIVE:
+                logging.getLogger(name).addFilter(self._mask)
+            # Reading CA files blocks.
+            self._requests, bot = await asyncio.to_thread(self._build)
+            self._bot = bot
             return bot
 
     def _build(self) -> tuple[tuple[_Request, ...], Bot]:
@@ -129,7 +144,7 @@ class BotApi:
 
 
 class _Mask(logging.Filter):
-    """Takes the token out of the addresses that httpx logs."""
+    """Takes the token out of the addresses that libraries log."""
 
     def __init__(self, token: str) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """What the Bot API's error answers mean for us. Pure.
 
-Source: https://core.telegram.org/bots/api#making-requests and #responseparameters. An answer with `ok: false` is
-the server's word that the call was not carried out; an error without it (a gateway's page, broken JSON) is none.
+Source: https://core.telegram.org/bots/api#making-requests and #responseparameters. An answer with `ok: false`
+is the server's word that the call was not carried out; an error without it (a gateway's page) is none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def failure(method: str, status: int, body: bytes) -> AdapterError:
 def _verdict(body: bytes) -> Mapping[str, Any] | None:
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if (
         isinstance(answer, dict)

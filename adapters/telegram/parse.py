@@ -134,7 +134,7 @@ def _event(
 
 
 def _sender(message: Mapping[str, Any], chat: Mapping[str, Any]) -> Sender:
-    """Who speaks. When a chat does (channel, anonymous admin), `from` is absent or a stand-in that they all share."""
+    """Who speaks. If a chat does (channel, anonymous admin), `from` is absent or a shared stand-in."""
     if "sender_chat" in message:
         return _chat_as_sender(_object(message, "sender_chat"))
     if "from" not in message:

@@ -1,8 +1,8 @@
 """The way in: long polls, each batch stored before the next poll confirms it.
 
-Source: https://core.telegram.org/bots/api#getupdates. An update is confirmed, and gone, once a poll asks for a
-higher id; until then it comes again. Ids grow by one, but after a week without updates the next one is chosen at
-random, so a remembered offset is dropped before that: https://core.telegram.org/bots/api#update.
+Source: https://core.telegram.org/bots/api#getupdates. An update is confirmed, and gone, once a poll asks for
+a higher id; until then it comes again. Ids grow by one, but after a week without updates the next one is
+chosen at random, so a remembered offset is dropped before that: https://core.telegram.org/bots/api#update.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Offset:
 
 
 def pause_after(failures: int, error: AdapterError, chance: float) -> float:
-    """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads out those that fail together."""
+    """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads what fails together."""
     if isinstance(error, NotTaken) and error.retry_after is not None:
         return error.retry_after
     pause = min(_LONGEST_PAUSE, float(2 ** min(failures, 10)))
@@ -138,8 +138,10 @@ class Polling:
                 offset = await self._take(updates, intake)
 
     def _patience(self, troubles: Troubles) -> float:
-        """Seconds to poll. After a conflict a poll must live for a while to prove that it is over; after other
-        failures a short one shows at once.
+        """Seconds to poll.
+
+        After a conflict a poll must live for a while to prove that it is over; after other failures a short
+        one shows it at once.
         """
         if troubles.conflicts:
             return min(_PROBATION, self._timeout)

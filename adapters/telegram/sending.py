@@ -69,7 +69,7 @@ def chat_id(target: Target) -> int | str:
 
 
 def thread_id(target: Target) -> int | None:
-    """The topic's id; `None` without one and for General, which cannot be sent to by id. Raises `Rejected`."""
+    """The topic's id; `None` without one and for General, which is not sent to by id. Raises `Rejected`."""
     return None if target.thread in (None, "", _GENERAL) else _number(target.thread or "", "topic")
 
 

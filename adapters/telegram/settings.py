@@ -29,7 +29,7 @@ class TelegramSettings(PlatformSettings):
     )
     mention: Literal["required", "off"] = Field(
         default="required",
-        description="In groups and channels: answer when mentioned, replied to or commanded (required), or always (off).",
+        description="In groups and channels: answer when mentioned, replied to or commanded; off: always.",
     )
     poll_timeout: Duration = Field(
         default=30.0,
