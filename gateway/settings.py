@@ -1,15 +1,13 @@
 """The gateway's keys in config.yaml.
 
-These are `gateway`, `bindings`, `people`, `display`, `logging`, `network`, `retention`, `timezone`.
+These are `gateway`, `bindings`, `logging`, `network`, `retention`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
@@ -21,16 +19,13 @@ __all__ = [
     "Binding",
     "Bindings",
     "DeliverySettings",
-    "Display",
     "GatewaySettings",
     "HttpSettings",
     "Limits",
     "Logging",
     "NetworkSettings",
-    "People",
     "Retention",
     "SessionsSettings",
-    "Timezone",
 ]
 
 Identifier = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v)]
@@ -60,13 +55,9 @@ class SessionsSettings(Section):
     """Who shares a conversation, and what happens to a message that comes in while a turn runs."""
 
     busy: Literal["queue"] = Field(default="queue", description="It waits for its turn.")
-    dm: Literal["per_account", "per_person"] = Field(
-        default="per_account",
-        description="Direct chats: one session per account, or one per person over linked accounts.",
-    )
+    dm: Literal["per_account"] = Field(default="per_account", description="Direct chats.")
     group: Literal["per_sender", "shared"] = Field(default="per_sender", description="Groups.")
     thread: Literal["shared", "per_sender"] = Field(default="shared", description="Threads and topics.")
-    mailbox: int = Field(default=100, ge=1, description="Messages that may wait in one session.")
 
 
 class DeliverySettings(Section):
@@ -77,7 +68,6 @@ class DeliverySettings(Section):
         description="A send whose outcome nobody can find out: once more, marked, or given up.",
     )
     attempts: int = Field(default=8, ge=1, description="Tries until a reply becomes a dead letter.")
-    retry_max: Duration = Field(default=300.0, gt=0, description="The longest pause between two tries.")
 
 
 class Limits(Section):
@@ -95,7 +85,6 @@ class Limits(Section):
         default=1 << 20, gt=0, description="One HTTP request's body.", examples=["1MiB"]
     )
     message_chars: int = Field(default=100_000, ge=100, description="One message's text.")
-    event_size: ByteSize = Field(default=1 << 20, gt=0, description="One stored event.", examples=["1MiB"])
 
 
 class GatewaySettings(Section):
@@ -172,34 +161,6 @@ class Retention(Section):
     )
 
 
-class Display(Section):
-    """What people see of the work."""
-
-    tool_progress: bool = Field(
-        default=True, description="One line for each tool call, where the platform shows progress."
-    )
-
-
-class Timezone(Section):
-    """The time zone of the agent's clock."""
-
-    whole: ClassVar[str | None] = "name"
-
-    name: str = Field(
-        default="", description="Such as `Europe/Berlin`; absent: the machine's.", examples=["Europe/Berlin"]
-    )
-
-    @field_validator("name")
-    @classmethod
-    def _exists(cls, value: str) -> str:
-        try:
-            if value:
-                ZoneInfo(value)
-        except (LookupError, OSError, ValueError):
-            raise ValueError('is no time zone of this machine; write for example "Europe/Berlin"') from None
-        return value
-
-
 class Binding(Section):
     """Events that have all of these go to `agent`."""
 
@@ -219,31 +180,3 @@ class Bindings(Section):
     rules: tuple[Binding, ...] = Field(
         default=(), description="In order.", examples=["[{platform: telegram, agent: coder}]"]
     )
-
-
-class People(Section):
-    """Accounts that belong to one person."""
-
-    whole: ClassVar[str | None] = "accounts"
-
-    accounts: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict,
-        description="A person's name -> accounts as `<instance>:<sender id>`.",
-        examples=['{ana: ["telegram:1", "slack:U1"]}'],
-    )
-
-    @field_validator("accounts")
-    @classmethod
-    def _belong_to_one(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        seen: set[str] = set()
-        for account in _flat(value.values()):
-            if ":" not in account:
-                raise ValueError(f'{account!r} is no account; write for example "telegram:123"')
-            if account in seen:
-                raise ValueError(f"{account!r} belongs to two people")
-            seen.add(account)
-        return value
-
-
-def _flat(groups: Iterable[tuple[str, ...]]) -> Iterable[str]:
-    return (item for group in groups for item in group)

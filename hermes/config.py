@@ -1,6 +1,7 @@
 """What settings are: typed sections, an immutable numbered snapshot, and a source of snapshots.
 
-Each part hands in its own section model; the schema is composed from them by wiring. Nobody keeps a snapshot across a turn.
+Each part hands in its own section model; the schema is composed from them by wiring. Nobody keeps a snapshot
+across a turn.
 Secrets are `SecretStr`: they print as stars everywhere.
 """
 
@@ -78,7 +79,10 @@ class Rate:
 
 
 def parse_rate(value: object) -> Rate | None:
-    """`Rate` of "30/min", "1/s", "20/5m"; `None` of "off" (also of YAML's `off`, which is false). Raises `ValueError`."""
+    """`Rate` of "30/min", "1/s", "20/5m"; `None` of "off" (also of YAML's `off`, which is false).
+
+    Raises `ValueError`.
+    """
     if value is None or value is False or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
     if isinstance(value, Rate):
@@ -116,12 +120,13 @@ def _identifiers(value: object) -> object:
 class PlatformSettings(Section):
     """Keys that every platform instance has; an adapter's own model adds its keys.
 
-    `type` defaults to the instance's name. `allow_from`: "*" lets anyone in; a list of sender ids; absent: pairing.
+    `type` defaults to the instance's name. `allow_from`: "*" lets anyone in; a list of sender ids; absent:
+    pairing.
     `rate: off` switches our own pace towards the platform off (self-hosted servers).
     """
 
-    type: str = ""
-    enabled: bool = True
+    type: str = Field(default="", description="The platform; absent: the instance's name.")
+    enabled: bool = Field(default=True, description="Whether it is started.")
     allow_from: Annotated[tuple[str, ...] | None, BeforeValidator(_identifiers)] = Field(
         default=None, description='Who may write: ["*"] anyone, a list of sender ids, absent: pairing codes.'
     )
@@ -159,7 +164,10 @@ S = TypeVar("S", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What may stand in config.yaml: section name -> "module:Class", platform type -> "module:Class". Classes are imported when needed."""
+    """What may stand in config.yaml: section name -> "module:Class", platform type -> "module:Class".
+
+    Classes are imported when needed.
+    """
 
     sections: Mapping[str, str]
     platforms: Mapping[str, str]
@@ -169,7 +177,8 @@ class Schema:
 class Snapshot:
     """Settings as they were when number `number` was loaded. Immutable.
 
-    `sections`: name -> its validated model. `platforms`: instance name -> validated settings of the enabled and disabled ones.
+    `sections`: name -> its validated model. `platforms`: instance name -> validated settings of the enabled
+    and disabled ones.
     `warnings`: sentences for the user (literal secret in config.yaml, ...).
     """
 

@@ -98,10 +98,10 @@ def _problems(home: Home, schema: Schema, data: bytes, environ: Mapping[str, str
 
 def _edited(data: bytes, path: Path, value: Raw) -> bytes:
     text = data.decode("utf-8-sig").replace("\r\n", "\n")
-    document, indent, offset = load_yaml_guess_indent(text, preserve_quotes=True)
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
+    document, indent, offset = load_yaml_guess_indent(text, yaml=yaml)
     yaml.indent(mapping=2, sequence=indent or 2, offset=offset or 0)
     if document is None:
         # A file of comments alone has no node that they could hang on.

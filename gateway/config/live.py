@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,10 @@ class LiveSettings:
 
     async def watch(self) -> None:
         """Reload whenever config.yaml or .env changes, until cancelled."""
-        from watchfiles import awatch  # noqa: PLC0415 - only a daemon watches; the command line starts faster
-
+        # Only a daemon watches, so only a daemon pays for the import; in a thread, since it reads files.
+        watchfiles = await asyncio.to_thread(import_module, "watchfiles")
         names = {self._home.config.name, self._home.env.name}
-        changes = awatch(
+        changes = watchfiles.awatch(
             self._home.root,
             watch_filter=lambda _, path: Path(path).name in names,
             recursive=False,

@@ -1,8 +1,10 @@
 """The schema that the tests of the configuration use: our own sections, and two small platforms."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 
 from gateway.config import Problems, load
 from hermes.config import PlatformSettings, Schema, Section, Snapshot
@@ -14,6 +16,21 @@ class BotSettings(PlatformSettings):
 
     token: SecretStr = Field(description="From the platform.")
     base_url: str = Field(default="https://bot.example.com", description="Its API.")
+
+
+class Timezone(Section):
+    """A section that is one value."""
+
+    whole: ClassVar[str | None] = "name"
+
+    name: str = Field(default="", examples=["Europe/Berlin"])
+
+    @field_validator("name")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        if value not in {"", "UTC", "Europe/Berlin"}:
+            raise ValueError('is no time zone of this machine; write for example "Europe/Berlin"')
+        return value
 
 
 class Route(Section):
@@ -36,13 +53,11 @@ SCHEMA = Schema(
         "agents": "agent_core.settings:Agents",
         "agent": "agent_core.settings:AgentSettings",
         "bindings": "gateway.settings:Bindings",
-        "people": "gateway.settings:People",
         "tools": "tools.settings:ToolsSettings",
-        "display": "gateway.settings:Display",
         "retention": "gateway.settings:Retention",
         "network": "gateway.settings:NetworkSettings",
         "logging": "gateway.settings:Logging",
-        "timezone": "gateway.settings:Timezone",
+        "timezone": f"{HERE}:Timezone",
         "language": "agent_core.settings:Language",
     },
     platforms={
@@ -50,6 +65,10 @@ SCHEMA = Schema(
         "webhook": f"{HERE}:HookSettings",
         "absent": "no_such_sdk.settings:Nothing",
     },
+)
+
+SCHEMA_IN_REACH = replace(
+    SCHEMA, platforms={n: spec for n, spec in SCHEMA.platforms.items() if n != "absent"}
 )
 
 

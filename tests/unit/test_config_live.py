@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from agent_core.settings import LLM
 from gateway.config import LiveSettings, load
 from hermes.config import SettingsSource, Snapshot
@@ -31,12 +33,17 @@ class Watched:
         self.home.config.write_text(config)
 
 
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    """The first load is done before the loop runs, as in the daemon."""
+    return Watched(tmp_path, "llm: {model: a}")
+
+
 def model(snapshot: Snapshot) -> str:
     return snapshot.get("llm", LLM).model
 
 
-async def test_a_reload_swaps_the_snapshot_and_tells(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, "llm: {model: a}")
+async def test_a_reload_swaps_the_snapshot_and_tells(watched: Watched) -> None:
     source: SettingsSource = watched.live
     before = source.current()
     watched.write("llm: {model: b}")
@@ -47,8 +54,7 @@ async def test_a_reload_swaps_the_snapshot_and_tells(tmp_path: Path) -> None:
     assert watched.swaps.get_nowait() is after
 
 
-async def test_a_broken_file_keeps_the_last_good_settings_and_says_so(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, "llm: {model: a}")
+async def test_a_broken_file_keeps_the_last_good_settings_and_says_so(watched: Watched) -> None:
     watched.write("llm: {modl: b}\ngatway: {}")
     assert not await watched.live.reload()
     assert model(watched.live.current()) == "a"
@@ -62,16 +68,14 @@ async def test_a_broken_file_keeps_the_last_good_settings_and_says_so(tmp_path: 
     assert model(watched.live.current()) == "c"
 
 
-async def test_nothing_changed_is_no_swap(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, "llm: {model: a}")
+async def test_nothing_changed_is_no_swap(watched: Watched) -> None:
     watched.write("# a remark\nllm: {model: a}")
     assert await watched.live.reload()
     assert watched.live.current().number == 1
     assert watched.swaps.empty()
 
 
-async def test_who_has_left_is_not_told(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, "")
+async def test_who_has_left_is_not_told(watched: Watched) -> None:
     watched.stop()
     watched.stop()
     watched.write("llm: {model: b}")
@@ -79,21 +83,19 @@ async def test_who_has_left_is_not_told(tmp_path: Path) -> None:
     assert watched.swaps.empty()
 
 
-async def test_a_changed_secret_is_a_swap(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, "")
+async def test_a_changed_secret_is_a_swap(watched: Watched) -> None:
     watched.home.env.write_text("OPENAI_API_KEY=x\n")
     await watched.live.reload()
     assert watched.swaps.get_nowait().number == 2
 
 
-async def test_a_changed_file_is_seen_without_being_asked(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, "llm: {model: a}")
+async def test_a_changed_file_is_seen_without_being_asked(watched: Watched) -> None:
     task = asyncio.create_task(watched.live.watch(), name="watch")
     try:
         number = 0
-        while watched.swaps.empty():  # the watch begins some time after its task
+        while watched.swaps.empty() and not task.done():  # the watch begins some time after its task
             number += 1
-            (tmp_path / "unrelated").write_text("x")
+            (watched.home.root / "unrelated").write_text("x")
             watched.write(f"llm: {{model: b{number}}}")
             async with asyncio.timeout(20):
                 await next_swap(watched)

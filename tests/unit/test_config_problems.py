@@ -52,7 +52,6 @@ from tests.unit.config_schema import loaded, problems
         ),
         ("bindings:\n- {agent: a}\n- {platform: x}\n", "line 3: bindings[1].agent is missing"),
         ("agents:\n  a:\n    modl: x\n", 'line 3: agents.a.modl is an unknown key; did you mean "model"?'),
-        ("people: {ana: [telegram]}", "people is wrong: 'telegram' is no account"),
         ("network: {proxy: 'ftp://secret@x'}", 'network.proxy is wrong: write for example "http://proxy'),
         # YAML itself
         ("a: 1\n b: 2\n", "config.yaml, line 2: YAML syntax"),

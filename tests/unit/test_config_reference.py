@@ -1,0 +1,35 @@
+"""The reference of keys is made from the models."""
+
+from pathlib import Path
+
+from gateway.config.reference import render
+from gateway.wiring import SCHEMA
+from tests.unit import config_schema
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def test_docs_configuration_is_current() -> None:
+    assert PAGE.read_text() == render(SCHEMA), "run: hermes config reference > docs/configuration.md"
+
+
+def test_every_key_has_its_row_with_type_default_and_words() -> None:
+    page = render(config_schema.SCHEMA_IN_REACH)
+    for row in (
+        "| `gateway.http.port` | number | `8642` | The port; 0: any that is free. |",
+        "| `gateway.drain_timeout` | duration | `30` | How long a stop waits for running turns. |",
+        "| `gateway.delivery.on_unknown` | `resend`, `drop` | `resend` |",
+        "| `gateway.limits.rate` | rate | `30/min` |",
+        "| `llm.openai.api_key` | secret |  |",
+        "| `agents.<name>.model` | text |",
+        "| `bindings[].agent` | text | required |",
+        "| `timezone` | text |",
+        "| `platforms.<instance>.token` | secret | required | From the platform. |",
+        "| `platforms.<instance>.routes.<name>.secret` | secret | required |",
+    ):
+        assert row in page, row
+
+
+def test_every_key_of_ours_says_what_it_is() -> None:
+    bare = [line for line in render(SCHEMA).splitlines() if line.startswith("| `") and line.endswith("|  |")]
+    assert [line for line in bare if not line.startswith("| `platforms.")] == []
