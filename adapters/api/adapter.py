@@ -89,7 +89,7 @@ class Api:
         given = token.strip().encode("utf-8", "surrogateescape")
         if hmac.compare_digest(given, self._key) and scheme.lower() == "bearer":
             return None
-        _log.warning("api_key_wrong", instance=self._context.instance, peer=request.remote)
+        _log.warning("api.key_wrong", instance=self._context.instance, peer=request.remote)
         text = "Incorrect API key provided; send Authorization: Bearer KEY with the key of platforms.api."
         return wire.error(401, text, "invalid_api_key", WWW_Authenticate="Bearer")
 

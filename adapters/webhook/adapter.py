@@ -107,7 +107,7 @@ class _Endpoint:
         except _BadBody as e:
             return error(400, str(e))
         if isinstance(event, str):
-            _log.warning("webhook_refused", route=self._route.name, peer=request.remote, reason=event)
+            _log.warning("webhook.refused", route=self._route.name, peer=request.remote, reason=event)
             return error(401, event)
         failpoint.reached("intake.parsed")
         try:
@@ -141,7 +141,7 @@ class _Endpoint:
         except ValueError as e:
             raise _BadBody(str(e)) from e
         if prompt.missing:
-            _log.warning("webhook_field_missing", route=route.name, fields=prompt.missing)
+            _log.warning("webhook.field_missing", route=route.name, fields=prompt.missing)
         own = secrets.token_hex(8)
         window = route.settings.replay_window
         return Event(
@@ -193,9 +193,9 @@ def _verifier(route: Route) -> Verifier:
 def _warn(instance: str, route: _Served) -> None:
     if route.settings.insecure:
         _log.warning(
-            "webhook_insecure", instance=instance, route=route.name, taken="unsigned requests from anybody"
+            "webhook.insecure", instance=instance, route=route.name, taken="unsigned requests from anybody"
         )
     elif route.settings.secret is None:
         _log.warning(
-            "webhook_without_secret", instance=instance, route=route.name, taken="nothing; set its secret"
+            "webhook.without_secret", instance=instance, route=route.name, taken="nothing; set its secret"
         )

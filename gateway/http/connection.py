@@ -42,7 +42,7 @@ class Connections:
         if len(self._open) <= self.most:
             return
         yielding = next((c for c in self._open if not c.busy), connection)
-        _log.warning("http_full", connections=len(self._open))
+        _log.warning("http.full", connections=len(self._open))
         yielding.abort()
 
     def discard(self, connection: Connection) -> None:
@@ -99,7 +99,7 @@ class Connection(web.RequestHandler):
         """Answer what the parser refused; the parser's words may quote the request, so they stay here."""
         if request.writer.output_size > 0:
             raise ConnectionError("the answer was begun")
-        _log.info("http_malformed", peer=request.remote, status=status, error=type(exc).__name__)
+        _log.info("http.malformed", peer=request.remote, status=status, error=type(exc).__name__)
         text = "This is no valid HTTP request." if status < 500 else "Something went wrong here."
         response = json_error(status, text)
         response.force_close()

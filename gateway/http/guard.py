@@ -89,7 +89,7 @@ class Guard:
         except ConnectionError:  # the client is gone; aiohttp wants to know
             raise
         except Exception as e:  # noqa: BLE001  the last line before the client: logged here, never shown
-            _log.exception("http_failed", method=request.method, path=request.path, error=type(e).__name__)
+            _log.exception("http.failed", method=request.method, path=request.path, error=type(e).__name__)
             return json_error(500, "Something went wrong here; the log says what.")
 
     def _refused(self, error: web.HTTPException) -> web.Response:

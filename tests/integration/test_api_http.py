@@ -247,7 +247,7 @@ async def test_a_wrong_key_is_logged_without_the_key(house: House) -> None:
         await house.send(
             b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hush\r\nConnection: close\r\n\r\n"
         )
-    assert [entry["event"] for entry in logs] == ["api_key_wrong"]
+    assert [entry["event"] for entry in logs] == ["api.key_wrong"]
     assert "hush" not in repr(logs)
     assert KEY not in repr([entry.values() for entry in logs])
 

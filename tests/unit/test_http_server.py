@@ -185,7 +185,7 @@ async def test_requests_in_one_packet_are_answered_in_order(server: HttpServer) 
 async def test_an_error_in_a_handler_shows_no_traceback(server_with_error: HttpServer) -> None:
     with capture_logs() as logs:
         code, text = await get(server_with_error.url + "/boom")
-    assert [(entry["event"], entry["error"]) for entry in logs] == [("http_failed", "KeyError")]
+    assert [(entry["event"], entry["error"]) for entry in logs] == [("http.failed", "KeyError")]
     assert (code, json.loads(text)) == (500, {"error": "Something went wrong here; the log says what."})
 
 
