@@ -1,0 +1,1 @@
+"""One platform each. They know only the promises in `hermes`."""

@@ -1,0 +1,1 @@
+"""Thinks: the loop of a turn, models, prompt, store. Knows no platform."""

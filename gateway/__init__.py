@@ -1,0 +1,1 @@
+"""Events in, replies out: the daemon and its command line. `app` is read first."""

@@ -1,6 +1,7 @@
 """The cache of live agents: at most `size`, least recently used out first, idle ones after `idle_ttl` seconds.
 
-An agent at work is pinned and never evicted. Evicting loses nothing: the next message rebuilds the agent from the store. While one
+An agent at work is pinned and never evicted. Evicting loses nothing: the next message rebuilds the agent from
+the store. While one
 is being closed, whoever asks for its session waits, so that a session never has two.
 """
 

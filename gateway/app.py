@@ -1,10 +1,12 @@
 """The daemon's life on one screen: start, serve, stop. Read this first.
 
-    start   home claimed and locked -> settings -> store -> parts -> HTTP bound, control socket -> recovery -> adapters -> READY
+    start   home claimed and locked -> settings -> store -> parts -> HTTP bound, control socket -> recovery ->
+    adapters -> READY
     serve   wait for a reason to stop
     stop    one ordered list under one deadline: stop taking, let turns end, flush the outbox, close
 
-Exit codes: 0 asked to stop, 1 second signal or unexpected, 69 port taken, 73 home held, 75 restart wanted, 78 configuration or home wrong.
+Exit codes: 0 asked to stop, 1 second signal or unexpected, 69 port taken, 73 home held, 75 restart wanted, 78
+configuration or home wrong.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ _FLUSH = 5.0
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """only: the one platform instance to run. platforms: False runs none but the terminal (and no HTTP).
-    on_ready: called once when READY. stderr_log: the log goes to stderr too."""
+
+    on_ready: called once when READY. stderr_log: the log goes to stderr too.
+    """
 
     only: str | None = None
     platforms: bool = True
@@ -64,7 +68,10 @@ class RunOptions:
 
 
 class Gateway:
-    """One running gateway. `start`, then `stop`; what was opened is closed in reverse order, also after a failed start."""
+    """One running gateway.
+
+    `start`, then `stop`; what was opened is closed in reverse order, also after a failed start.
+    """
 
     def __init__(self, home: Home, options: RunOptions) -> None:
         self._home = home
@@ -209,9 +216,7 @@ class Gateway:
     async def _recover(self, snapshot: Snapshot) -> None:
         core, g = self.core, snapshot.get("gateway", GatewaySettings)
         rules = ResumeRules(g.resume_max_age, g.resume_max_starts)
-        found = await recover(
-            core.store, core.thinking.host, core.sessions, core.delivery, rules, self._clock, core.say
-        )
+        found = await recover(core.parts, core.sessions, rules)
         if found.turns or found.waiting or found.endings:
             log.info(
                 "recovered", turns=len(found.turns), waiting=len(found.waiting), ended=len(found.endings)
@@ -224,7 +229,7 @@ class Gateway:
         if self._http is not None:
             states = self.core.supervisor.conditions
             named = ",".join(f"{n}:{c.state}" for n, c in states.items() if n != "terminal") or "none"
-            print(f"ready {self._http.url} platforms={named}", file=sys.stderr, flush=True)
+            print(f"ready {self._http.url} platforms={named}", file=sys.stderr, flush=True)  # noqa: T201  what who started us waits for
             log.info("ready", url=self._http.url, platforms=named)
         self._notifier.ready()
         if self._options.on_ready is not None:
@@ -233,7 +238,10 @@ class Gateway:
     # --- stop ----------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Stop taking, let turns end until the deadline, flush, close. A second signal cuts the waiting short."""
+        """Stop taking, let turns end until the deadline, flush, close.
+
+        A second signal cuts the waiting short.
+        """
         core = self.core
         timeout = core.settings.current().get("gateway", GatewaySettings).drain_timeout
         log.info("stopping", reason=self.stopped.reason, running=core.turns.running, seconds=timeout)
@@ -247,12 +255,12 @@ class Gateway:
         finally:
             await self._stack.aclose()
 
-    async def _drain(self, timeout: float) -> None:
+    async def _drain(self, seconds: float) -> None:
         core = self.core
         await core.supervisor.stop()
         if self._http is not None:
             await self._http.drain()
-        if not await core.sessions.drain(timeout):
+        if not await core.sessions.drain(seconds):
             log.warning("drain.cut", running=core.turns.running)
         await core.sessions.aclose()
         try:

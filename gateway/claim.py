@@ -20,7 +20,10 @@ _LOOK_EVERY = 0.1
 
 
 async def claim_home(home: Home, stack: AsyncExitStack, role: Role) -> str | None:
-    """Hold the home until `stack` closes. Returns a note for the log. Raises `HomeError`, and `HomeHeld` (exit 73)."""
+    """Hold the home until `stack` closes. Returns a note for the log.
+
+    Raises `HomeError`, and `HomeHeld` (exit 73).
+    """
     note = await asyncio.to_thread(prepare, home)
     lock = HomeLock(home)
     await asyncio.to_thread(_acquire, home, lock, role)

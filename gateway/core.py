@@ -15,6 +15,7 @@ from gateway.door import DoorRules, RateBook
 from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
 from gateway.pairing import Pairings
+from gateway.parts import Parts
 from gateway.router import Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
@@ -48,7 +49,11 @@ class Core:
     pairings: Pairings
     supervisor: Supervisor
     intakes: dict[str, InstanceIntake]
-    say: Callable[..., str]
+    parts: Parts
+
+    def say(self, key: str, /, **fields: Any) -> str:
+        """A sentence of the system in the language of the settings."""
+        return str(self.parts.say(key, **fields))
 
     def intake(self, instance: str) -> InstanceIntake:
         """The way in for one instance."""
@@ -71,7 +76,10 @@ def choose_agent(event: Event, bindings: Bindings, default: str) -> str:
 
 
 def enabled(snapshot: Snapshot, only: str | None, *, platforms: bool) -> dict[str, PlatformSettings]:
-    """The instances to run: what is switched on (only `only`, when given), and the terminal always. Raises `ConfigError`."""
+    """The instances to run: what is switched on (only `only`, when given), and the terminal always.
+
+    Raises `ConfigError`.
+    """
     found = {name: p for name, p in snapshot.platforms.items() if p.enabled and p.type != "terminal"}
     if only is not None and only not in found:
         known = ", ".join(sorted(found)) or "none"
@@ -112,11 +120,12 @@ async def join(
     feeds = Feeds()
     agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
     delivery = Delivery(store, adapters, clock, lambda: _delivery_rules(settings.current()))
-    turns = Turns(store, thinking.host, agents, delivery, feeds, clock, sentence)
-    sessions = Sessions(store, thinking.host, agents, turns, delivery, feeds, clock, sentence)
+    parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence)
+    turns = Turns(parts)
+    sessions = Sessions(parts, turns)
     pairings = await Pairings.load(store)
     supervisor = Supervisor(adapters, clock)
-    parts = IntakeParts(
+    way_in = IntakeParts(
         store=store,
         sessions=sessions,
         delivery=delivery,
@@ -141,8 +150,8 @@ async def join(
         sessions=sessions,
         pairings=pairings,
         supervisor=supervisor,
-        intakes={name: InstanceIntake(name, parts) for name in adapters},
-        say=sentence,
+        intakes={name: InstanceIntake(name, way_in) for name in adapters},
+        parts=parts,
     )
 
 

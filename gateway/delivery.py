@@ -3,7 +3,8 @@
 A row is set to `sending` and committed before the call. What happens then decides its fate:
     receipt                      -> sent
     certainly not taken          -> queued again (after `retry_after`, or with growing pauses)
-    unknown outcome              -> sent again where the platform de-duplicates or `on_unknown: resend`, else dropped and reported
+    unknown outcome              -> sent again where the platform de-duplicates or `on_unknown: resend`, else
+    dropped and reported
     refused, or failed too often -> dead letter
 """
 
@@ -43,7 +44,10 @@ log = structlog.get_logger("gateway.delivery")
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRules:
-    """on_unknown: what to do when nobody knows whether a message arrived. attempts: failures until a dead letter. max_age: seconds."""
+    """on_unknown: what to do when nobody knows whether a message arrived.
+
+    attempts: failures until a dead letter. max_age: seconds.
+    """
 
     on_unknown: Literal["resend", "drop"] = "resend"
     attempts: int = 8
@@ -128,7 +132,10 @@ class Delivery:
     def compose(
         self, targets: Sequence[Target], markdown: str, key: str, kind: ledger.OutboxKind = "reply"
     ) -> list[Draft]:
-        """The outbox rows for a reply, rendered by the targets' adapters. Targets of platforms that are not there are left out, with a log line."""
+        """The outbox rows for a reply, rendered by the targets' adapters.
+
+        Targets of platforms that are not there are left out, with a log line.
+        """
         drafts: list[Draft] = []
         for n, target in enumerate(targets):
             adapter = self._adapters.get(target.instance)
@@ -140,7 +147,10 @@ class Delivery:
         return drafts
 
     async def recover(self) -> None:
-        """Take up the rows of an earlier process; those at `sending` have an unknown outcome. Before the adapters start."""
+        """Take up the rows of an earlier process; those at `sending` have an unknown outcome.
+
+        Before the adapters start.
+        """
         for row in await ledger.open_outbox(self._store):
             if row.state != "sending":
                 self.wake([row])
@@ -166,7 +176,10 @@ class Delivery:
         await self._idle.wait()
 
     async def aclose(self) -> None:
-        """Stop sending; what was not sent stays in the outbox. A call under way is waited for briefly, so that its receipt is stored."""
+        """Stop sending; what was not sent stays in the outbox.
+
+        A call under way is waited for briefly, so that its receipt is stored.
+        """
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
         for task in tasks:
             task.cancel()
@@ -241,7 +254,8 @@ class Delivery:
         except StoreUnavailable:
             return replace(row, due_at=self._clock.time() + 1.0)
         reached("outbox.claimed")
-        # From here to the receipt a cancelled lane finishes its call: a receipt that is not stored would be a message sent twice.
+        # From here to the receipt a cancelled lane finishes its call: a receipt that is not stored would be a
+        # message sent twice.
         return await asyncio.shield(asyncio.create_task(self._call(adapter, row), name="send"))
 
     async def _call(self, adapter: Adapter, row: OutboxRow) -> OutboxRow | None:
@@ -265,7 +279,7 @@ class Delivery:
         window = adapter.capabilities.dedupe_window if adapter else 0.0
         fresh = row.claimed_at is None or now - row.claimed_at < window
         deduplicates = adapter is not None and adapter.capabilities.deduplicates and fresh
-        fate = decide(row, error, self._rules(), deduplicates=deduplicates, now=now, jitter=random.random())  # noqa: S311
+        fate = decide(row, error, self._rules(), deduplicates=deduplicates, now=now, jitter=random.random())
         if fate.state == "queued":
             delay = 0.0 if first else fate.delay
             await self._record(
@@ -284,7 +298,9 @@ class Delivery:
             self.lost += 1
         else:
             self.dead += 1
-        log.warning(f"delivery.{fate.state}", instance=row.target.instance, row=row.id, error=str(error))
+        log.warning(
+            "delivery.given_up", state=fate.state, instance=row.target.instance, row=row.id, error=str(error)
+        )
         await self._record(ledger.write_off(row.id, fate.state, str(error), now))
         return None
 

@@ -1,4 +1,7 @@
-"""Who may come in. Pure: an event, the rules and what is known of its sender give a decision; nothing is stored here."""
+"""Who may come in.
+
+Pure: an event, the rules and what is known of its sender give a decision; nothing is stored here.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ __all__ = ["Decision", "DoorRules", "RateBook", "Standing", "judge"]
 
 @dataclass(frozen=True, slots=True)
 class DoorRules:
-    """One instance's rules. allow_from: `None` means pairing; "*" anyone. rate, backlog: inbound per sender. chars: longest text."""
+    """One instance's rules. allow_from: `None` means pairing; "*" anyone. rate, backlog: inbound per sender.
+
+    chars: longest text.
+    """
 
     allow_from: tuple[str, ...] | None
     rate: Rate | None
@@ -24,7 +30,10 @@ class DoorRules:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of a sender. slot: when the rate lets the message through (epoch seconds). deferred: messages that already wait."""
+    """What is known of a sender. slot: when the rate lets the message through (epoch seconds).
+
+    deferred: messages that already wait.
+    """
 
     paired: bool = False
     slot: float = 0.0
@@ -33,7 +42,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The door's verdict. notice: a key of the table of sentences to answer with. pair: the sender may be given a pairing code."""
+    """The door's verdict. notice: a key of the table of sentences to answer with.
+
+    pair: the sender may be given a pairing code.
+    """
 
     kind: Literal["accepted", "refused", "ignored"]
     reason: str = ""
@@ -86,7 +98,10 @@ def _rated(
 
 
 class RateBook:
-    """Remembers, per sender, when messages were let through or will be. Bounded: the senders heard least recently go first."""
+    """Remembers, per sender, when messages were let through or will be.
+
+    Bounded: the senders heard least recently go first.
+    """
 
     def __init__(self, senders: int = 10_000) -> None:
         self._senders = senders

@@ -1,4 +1,7 @@
-"""What a turn shows while it runs, for everybody who looks on: API streams, the terminal. Each looker sees it from the start."""
+"""What a turn shows while it runs, for everybody who looks on: API streams, the terminal.
+
+Each looker sees it from the start.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class Feed:
         self._changed.set()
 
     async def watch(self) -> AsyncIterator[TurnUpdate]:
-        """All updates from the first; ends after `TurnEnded`. Pieces of text that are there together come as one."""
+        """All updates from the first; ends after `TurnEnded`.
+
+        Pieces of text that are there together come as one.
+        """
         seen = 0
         while True:
             if seen == len(self._updates):

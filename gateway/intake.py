@@ -41,7 +41,10 @@ class StateReport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IntakeParts:
-    """What every intake shares. rules: an instance's door rules, read anew for each batch, since settings may change."""
+    """What every intake shares.
+
+    rules: an instance's door rules, read anew for each batch, since settings may change.
+    """
 
     store: Store
     sessions: Sessions

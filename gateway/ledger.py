@@ -1,7 +1,11 @@
-"""The book of messages: what was taken and what is to be sent. Jobs for the store's writer, and the reads beside them.
+"""The book of messages: what was taken and what is to be sent.
 
-Every function that ends in a `Job` runs inside one transaction of the store; what belongs together is written together:
-accepting = verdicts + inbox rows + the door's own answers + watermark; closing = message rows (the agent's job) + inbox rows + outbox rows.
+Jobs for the store's writer, and the reads beside them.
+
+Every function that ends in a `Job` runs inside one transaction of the store; what belongs together is written
+together:
+accepting = verdicts + inbox rows + the door's own answers + watermark; closing = message rows (the agent's
+job) + inbox rows + outbox rows.
 """
 
 from __future__ import annotations
@@ -105,7 +109,8 @@ class InboxRow:
 class Judged:
     """The door's verdict on one item, ready to be written.
 
-    kind "accepted" carries the event with its route; the others are only counted (unparsable ones keep their raw text).
+    kind "accepted" carries the event with its route; the others are only counted (unparsable ones keep their
+    raw text).
     drafts: what the door itself answers. pairing: SQL parameters of the pairing row to write, if any.
     """
 
@@ -202,7 +207,7 @@ def _take(connection: sqlite3.Connection, item: Judged, now: float) -> tuple[Ver
     return Verdict("accepted", item.ticket), row
 
 
-def _known(connection: sqlite3.Connection, event: Event, now: float) -> Any:
+def _known(connection: sqlite3.Connection, event: Event, now: float) -> dict[str, Any] | None:
     cursor = connection.execute(
         "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND dedupe_key = ?",
         (event.instance, event.dedupe_key),
@@ -251,7 +256,10 @@ def begin(turn_id: str, inbox_ids: Sequence[int]) -> Job:
 
 
 def close(inbox_ids: Iterable[int], state: InboxState, answer: str, usage: Usage | None, now: float) -> Job:
-    """A job that closes inbox rows; their events' text is kept for the retention time, the answer for who asks again."""
+    """A job that closes inbox rows.
+
+    Their events' text is kept for the retention time, the answer for who asks again.
+    """
 
     def job(connection: sqlite3.Connection) -> None:
         tokens = None if usage is None else json.dumps([usage.prompt, usage.completion])
@@ -265,7 +273,10 @@ def close(inbox_ids: Iterable[int], state: InboxState, answer: str, usage: Usage
 
 
 def enqueue(drafts: Sequence[Draft], now: float) -> Job:
-    """A job that puts pieces into the outbox, in order; its result are the new rows. A key that is there already is left as it is."""
+    """A job that puts pieces into the outbox, in order; its result are the new rows.
+
+    A key that is there already is left as it is.
+    """
 
     def job(connection: sqlite3.Connection) -> list[OutboxRow]:
         rows: list[OutboxRow] = []
@@ -294,11 +305,11 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
                         d.piece,
                         d.kind,
                         "queued",
-                        False,
-                        0,
-                        now,
-                        0.0,
-                        None,
+                        again=False,
+                        attempts=0,
+                        created_at=now,
+                        due_at=0.0,
+                        claimed_at=None,
                     )
                 )
         return rows
@@ -340,7 +351,10 @@ def requeue(row_id: int, *, due_at: float, again: bool, attempts: int, error: st
 
 
 def write_off(row_id: int, state: Literal["dead", "dropped"], error: str, now: float) -> Job:
-    """A job that gives a row up: `dead` (refused or failed too often) or `dropped` (unknown outcome, and the owner wants no doubles)."""
+    """A job that gives a row up.
+
+    `dead`: refused, or failed too often. `dropped`: unknown outcome, and the owner wants no doubles.
+    """
 
     def job(connection: sqlite3.Connection) -> None:
         connection.execute(

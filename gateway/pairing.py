@@ -1,6 +1,7 @@
 """Pairing: a stranger in a private chat gets a code once, and the owner admits him by it (`hermes pairing approve CODE`).
 
-Codes have 8 characters and live for an hour; a sender has one pending at a time and is locked out after three in a day; when too many
+Codes have 8 characters and live for an hour; a sender has one pending at a time and is locked out after three
+in a day; when too many
 are pending on one instance the oldest yields.
 """
 
@@ -42,8 +43,8 @@ class Pairing:
 def _store(pairing: Pairing) -> Job:
     def job(connection: sqlite3.Connection) -> None:
         connection.execute(
-            "INSERT OR REPLACE INTO pairings (instance, sender, name, state, code, codes_given, asked_at, expires_at, approved_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO pairings (instance, sender, name, state, code, codes_given,"
+            " asked_at, expires_at, approved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 pairing.instance,
                 pairing.sender,
@@ -68,7 +69,10 @@ def _delete(instance: str, sender: str) -> Job:
 
 
 class Pairings:
-    """All pairings, in memory and in the store. Changes are jobs: the caller commits them with what belongs to them."""
+    """All pairings, in memory and in the store.
+
+    Changes are jobs: the caller commits them with what belongs to them.
+    """
 
     def __init__(self) -> None:
         self._all: dict[tuple[str, str], Pairing] = {}
@@ -94,7 +98,10 @@ class Pairings:
         return p is not None and p.state == "approved"
 
     def ask(self, instance: str, sender: str, name: str, now: float) -> tuple[str | None, list[Job]]:
-        """The code to tell a stranger, or `None` for silence (he has one, or asked too often); and the jobs that remember it."""
+        """The code to tell a stranger, or `None` for silence (he has one, or asked too often).
+
+        And the jobs that remember it.
+        """
         known = self._all.get((instance, sender))
         if known is not None and not self._may_ask_again(known, now):
             return None, []

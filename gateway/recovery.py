@@ -1,25 +1,26 @@
-"""Taking up what an earlier process left open. The plan is pure (`plan`); carrying it out is one transaction per item.
+"""Taking up what an earlier process left open.
 
-Order: rows that nobody can come back for are closed; control commands are applied; turns that failed too often or are too old are closed
+The plan is pure (`plan`); carrying it out is one transaction per item.
+
+Order: rows that nobody can come back for are closed; control commands are applied; turns that failed too
+often or are too old are closed
 with a sentence; the others go on from their last stored step; then the messages that wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import structlog
 
 from gateway import ledger
-from gateway.delivery import Delivery
 from gateway.ledger import InboxRow
+from gateway.parts import Parts
 from gateway.sessions import Sessions, is_control
 from gateway.turns import TurnWork
-from hermes.agent import AgentHost, SessionSpec, UnfinishedTurn
-from hermes.clock import Clock
-from hermes.store import Store
+from hermes.agent import SessionSpec, UnfinishedTurn
 
 __all__ = ["Ending", "Plan", "ResumeRules", "plan", "recover"]
 
@@ -28,7 +29,10 @@ log = structlog.get_logger("gateway.recovery")
 
 @dataclass(frozen=True, slots=True)
 class ResumeRules:
-    """max_age: seconds after which a turn is not resumed by itself. max_starts: starts without a stored step until a turn is dead."""
+    """max_age: seconds after which a turn is not resumed by itself.
+
+    max_starts: starts without a stored step until a turn is dead.
+    """
 
     max_age: float = 86_400.0
     max_starts: int = 3
@@ -36,7 +40,10 @@ class ResumeRules:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Rows to close without running them. turn_id: their open turn, if they had one. sentence: key to tell, `None` for silence."""
+    """Rows to close without running them. turn_id: their open turn, if they had one.
+
+    sentence: key to tell, `None` for silence.
+    """
 
     rows: tuple[InboxRow, ...]
     state: Literal["stopped", "dead", "answered"]
@@ -108,20 +115,13 @@ def _spec(row: InboxRow) -> SessionSpec:
     return SessionSpec(row.session_key, row.agent_id, e.platform, e.instance, e.kind, e.chat, e.thread)
 
 
-async def recover(  # noqa: PLR0913  the parts that recovery joins
-    store: Store,
-    host: AgentHost,
-    sessions: Sessions,
-    delivery: Delivery,
-    rules: ResumeRules,
-    clock: Clock,
-    say: Callable[..., str],
-) -> Plan:
+async def recover(parts: Parts, sessions: Sessions, rules: ResumeRules) -> Plan:
     """Carry the plan out. When this returns, everything open is in a mailbox, a lane, or closed."""
-    await delivery.recover()
-    found = plan(await ledger.open_inbox(store), await host.unfinished(), rules, clock.time())
+    await parts.delivery.recover()
+    rows = await ledger.open_inbox(parts.store)
+    found = plan(rows, await parts.host.unfinished(), rules, parts.clock.time())
     for ending in found.endings:
-        await _end(store, host, delivery, ending, clock, say)
+        await _end(parts, ending)
     for work in found.turns:
         log.info("turn.resumed", turn=work.turn_id, last_start=work.last_start)
         sessions.resume(work)
@@ -130,21 +130,19 @@ async def recover(  # noqa: PLR0913  the parts that recovery joins
     return found
 
 
-async def _end(  # noqa: PLR0913
-    store: Store, host: AgentHost, delivery: Delivery, ending: Ending, clock: Clock, say: Callable[..., str]
-) -> None:
-    text = "" if ending.sentence is None else say(ending.sentence, starts=ending.starts)
+async def _end(parts: Parts, ending: Ending) -> None:
+    text = "" if ending.sentence is None else parts.say(ending.sentence, starts=ending.starts)
     row = ending.rows[-1]
-    drafts = delivery.compose(row.event.reply_to, text, ending.turn_id or row.ticket) if text else []
-    now = clock.time()
+    drafts = parts.delivery.compose(row.event.reply_to, text, ending.turn_id or row.ticket) if text else []
+    now = parts.clock.time()
     jobs = [
         ledger.close([r.id for r in ending.rows], ending.state, text, None, now),
         ledger.enqueue(drafts, now),
     ]
     if ending.turn_id is not None:
         state: Literal["dead", "stopped"] = "dead" if ending.state == "dead" else "stopped"
-        jobs.insert(0, host.abort(ending.turn_id, state, text))
+        jobs.insert(0, parts.host.abort(ending.turn_id, state, text))
     if ending.state == "dead":
         log.error("turn.dead", turn=ending.turn_id, starts=ending.starts, session=row.session_key)
-    outgoing = (await store.write(*jobs))[-1]
-    delivery.wake(outgoing)
+    outgoing = (await parts.store.write(*jobs))[-1]
+    parts.delivery.wake(outgoing)

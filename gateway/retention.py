@@ -25,7 +25,10 @@ class Rules:
 
 
 def prune(now: float, rules: Rules) -> Job:
-    """A job that takes one bite; its result is how many rows it changed, 0 when there is nothing left to do."""
+    """A job that takes one bite.
+
+    Its result is how many rows it changed, 0 when there is nothing left to do.
+    """
 
     def job(connection: sqlite3.Connection) -> int:
         changed = 0
@@ -41,13 +44,13 @@ def prune(now: float, rules: Rules) -> Job:
 def _statements(now: float, rules: Rules) -> list[tuple[str, float]]:
     return [
         (
-            "UPDATE inbox SET event = NULL, answer = NULL WHERE id IN (SELECT id FROM inbox WHERE event IS NOT NULL"
-            " AND closed_at < ? AND state <> 'dead' ORDER BY id LIMIT ?)",
+            """UPDATE inbox SET event = NULL, answer = NULL WHERE id IN (
+                SELECT id FROM inbox WHERE event IS NOT NULL AND closed_at < ? AND state <> 'dead' LIMIT ?)""",
             now - rules.inbox_raw,
         ),
         (
-            "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE closed_at IS NOT NULL AND received_at < ?"
-            " AND state <> 'dead' LIMIT ?)",
+            """DELETE FROM inbox WHERE id IN (
+                SELECT id FROM inbox WHERE closed_at IS NOT NULL AND received_at < ? AND state <> 'dead' LIMIT ?)""",
             now - rules.keys,
         ),
         (

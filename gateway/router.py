@@ -1,6 +1,7 @@
 """Where an event belongs: its agent and its session key. Pure.
 
-Session key: `agent:<agentId>:<account>:<platform>:<kind>:<chat>[:t=<thread>][:u=<sender>]`, each part percent-encoded, so that two
+Session key: `agent:<agentId>:<account>:<platform>:<kind>:<chat>[:t=<thread>][:u=<sender>]`, each part
+percent-encoded, so that two
 different places never share a key.
 """
 

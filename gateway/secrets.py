@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
@@ -19,7 +18,7 @@ def secret_values(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(s for s in found if s)
 
 
-def _walk(value: Any) -> Iterator[str]:
+def _walk(value: object) -> Iterator[str]:
     if isinstance(value, SecretStr):
         yield value.get_secret_value()
     elif isinstance(value, BaseModel):

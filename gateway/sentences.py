@@ -1,6 +1,7 @@
 """Every sentence that the system itself says, by key and language.
 
-`say("de", "model_down")`. A language or a key that is missing in it falls back to English; an unknown key is a programming error.
+`say("de", "model_down")`. A language or a key that is missing in it falls back to English; an unknown key is
+a programming error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "model_malformed": "The model's answer could not be read. Send /retry to try again.",
         "model_config": "No model is set up yet. Whoever runs me can choose one with: hermes model.",
         "overflow": "This conversation no longer fits into the model's window. /new starts afresh.",
-        "history_unreadable": "The history of this conversation cannot be read, so I did not answer. Whoever runs me should run: hermes doctor. /retry tries again.",
+        "history_unreadable": "The history of this conversation cannot be read, so I did not answer. "
+        "Whoever runs me should run: hermes doctor. /retry tries again.",
         "store_unavailable": "I could not save this turn. Please try again with /retry.",
         "internal": "Something went wrong in here and was written to the log. Send /retry to try again.",
         "empty_answer": "The model gave no answer. Send /retry to try again.",
@@ -39,7 +41,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "hello": "Hello. Write to me, or send /help to see what I can do.",
         "help": "What you can send me:",
         "unknown_command": "I do not know {command}. /help lists what I know.",
-        "status": "Session {session}: {messages} messages, {tokens} tokens in this conversation. Model: {model}. Waiting: {waiting}.",
+        "status": "Session {session}: {messages} messages, {tokens} tokens in this conversation. "
+        "Model: {model}. Waiting: {waiting}.",
         "usage": "This conversation: {turns} turns, {calls} model calls, {prompt} tokens in, {completion} tokens out.",
         "model": "The model is {model}.",
         "nothing_to_retry": "There is nothing to try again.",
@@ -78,7 +81,9 @@ LANGUAGES = tuple(SENTENCES)
 
 def say(language: str, key: str, /, **fields: object) -> str:
     """The sentence `key` in `language`, filled in. Raises `KeyError` for a key that English does not have."""
-    table = SENTENCES.get(language.split("-")[0].split("_")[0].lower(), SENTENCES["en"])
+    table = SENTENCES.get(
+        language.split("-", maxsplit=1)[0].split("_", maxsplit=1)[0].lower(), SENTENCES["en"]
+    )
     template = table.get(key) or SENTENCES["en"][key]
     return template.format_map(_Blank(fields))
 

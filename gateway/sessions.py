@@ -1,6 +1,9 @@
-"""The mailboxes: one per session, handled one message at a time in the order of arrival; sessions never wait for each other.
+"""The mailboxes: one per session, handled one message at a time in the order of arrival.
 
-A mailbox exists while it has work. Control commands (/stop, /status) pass it, since they are about the turn that runs.
+Sessions never wait for each other.
+
+A mailbox exists while it has work. Control commands (/stop, /status) pass it, since they are about the turn
+that runs.
 """
 
 from __future__ import annotations
@@ -8,23 +11,18 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import structlog
 
 from gateway import ledger
-from gateway.agents import Agents
 from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
-from gateway.delivery import Delivery
-from gateway.feeds import Feeds
 from gateway.ledger import InboxRow
+from gateway.parts import Parts
 from gateway.turns import ActiveTurn, Turns, TurnWork
-from hermes.agent import AgentHost, SessionSpec, TurnEnded
-from hermes.clock import Clock
+from hermes.agent import SessionSpec, TurnEnded
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.failpoint import reached
-from hermes.store import Store
 
 __all__ = ["Sessions", "is_control"]
 
@@ -48,25 +46,15 @@ class _Mailbox:
 class Sessions:
     """All mailboxes."""
 
-    def __init__(
-        self,
-        store: Store,
-        host: AgentHost,
-        agents: Agents,
-        turns: Turns,
-        delivery: Delivery,
-        feeds: Feeds,
-        clock: Clock,
-        say: Callable[..., str],
-    ) -> None:
-        self._store = store
-        self._host = host
-        self._agents = agents
+    def __init__(self, parts: Parts, turns: Turns) -> None:
+        self._store = parts.store
+        self._host = parts.host
+        self._agents = parts.agents
         self._turns = turns
-        self._delivery = delivery
-        self._feeds = feeds
-        self._clock = clock
-        self._say = say
+        self._delivery = parts.delivery
+        self._feeds = parts.feeds
+        self._clock = parts.clock
+        self._say = parts.say
         self._boxes: dict[str, _Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -112,7 +100,10 @@ class Sessions:
             box.task = asyncio.create_task(self._drain(key, box), name=f"session {key}")
 
     def stop(self, key: str, row: InboxRow | None = None) -> bool:
-        """Ask the session's running turn to stop; its end answers `row`. False when none runs that could still be stopped."""
+        """Ask the session's running turn to stop; its end answers `row`.
+
+        False when none runs that could still be stopped.
+        """
         box = self._boxes.get(key)
         if box is None or box.active is None or box.active.closing:
             return False
@@ -235,12 +226,12 @@ class Sessions:
         self._delivery.wake(outgoing)
         self._feeds.end(row.ticket, TurnEnded("answered" if state == "answered" else "stopped", reply.text))
 
-    async def drain(self, timeout: float) -> bool:
-        """Begin no new work and let what runs end, for at most `timeout` seconds. Whether all ended."""
+    async def drain(self, seconds: float) -> bool:
+        """Begin no new work and let what runs end, for at most `seconds`. Whether all ended."""
         self._closing = True
         self._check_idle()
         try:
-            await asyncio.wait_for(self._idle.wait(), timeout)
+            await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
             return False
         return True

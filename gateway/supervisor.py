@@ -1,5 +1,8 @@
-"""Keeps every adapter running, each alone: one that dies is started anew after growing pauses, one whose credentials are refused stays down
-and says so, one that falls silent is restarted."""
+"""Keeps every adapter running, each alone.
+
+One that dies is started anew after growing pauses, one whose credentials are refused stays down and says so, one
+that falls silent is restarted.
+"""
 
 from __future__ import annotations
 
@@ -69,11 +72,11 @@ class Supervisor:
                 self._keep(name, adapter, intake(name)), name=f"adapter {name}"
             )
 
-    async def settled(self, timeout: float) -> None:
-        """Return when every adapter is in a named state, or after `timeout` seconds."""
+    async def settled(self, seconds: float) -> None:
+        """Return when every adapter is in a named state, or after `seconds`."""
         waits = [asyncio.create_task(c.named.wait()) for c in self.conditions.values()]
         if waits:
-            _, late = await asyncio.wait(waits, timeout=timeout)
+            _, late = await asyncio.wait(waits, timeout=seconds)
             for task in late:
                 task.cancel()
 
@@ -95,7 +98,7 @@ class Supervisor:
                 error: AdapterError = AdapterError("the connection ended")
             except Unauthorized as e:
                 self.state(name, "failed", "unauthorized")
-                log.error("adapter.unauthorized", instance=name, error=str(e))
+                log.error("adapter.unauthorized", instance=name, error=str(e))  # noqa: TRY400  no fault of ours
                 return
             except AdapterError as e:
                 error = e
@@ -106,7 +109,7 @@ class Supervisor:
                 error = AdapterError(f"{type(e).__name__}; see the log")
             failures = 1 if self._clock.monotonic() - began > _STEADY else failures + 1
             self.conditions[name].restarts += 1
-            pause = pause_before(failures, random.random())  # noqa: S311
+            pause = pause_before(failures, random.random())
             self.state(name, "connecting", str(error))
             log.warning("adapter.restart", instance=name, seconds=round(pause, 1), error=str(error))
             await self._clock.sleep(pause)

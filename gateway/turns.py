@@ -1,10 +1,13 @@
-"""One turn from the first row to the last: begin, think, close. The only place where an answer becomes part of the books.
+"""One turn from the first row to the last: begin, think, close.
+
+The only place where an answer becomes part of the books.
 
     begin    the agent's turn row + the inbox rows         one transaction
     run      the agent stores each of its steps itself
     close    message rows + outbox rows + inbox rows       one transaction
 
-When the store cannot commit, a finished answer waits in memory for `ANSWER_KEPT` seconds; after that the turn counts as interrupted
+When the store cannot commit, a finished answer waits in memory for `ANSWER_KEPT` seconds; after that the turn
+counts as interrupted
 and is run again once the store is back.
 """
 
@@ -18,14 +21,12 @@ from dataclasses import dataclass, field
 import structlog
 
 from gateway import ledger
-from gateway.agents import Agents
-from gateway.delivery import Delivery
-from gateway.feeds import Feed, Feeds
+from gateway.feeds import Feed
 from gateway.ledger import Draft, InboxRow, InboxState, OutboxRow
+from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from hermes.agent import (
     Agent,
-    AgentHost,
     SessionSpec,
     TurnEnded,
     TurnInput,
@@ -33,12 +34,11 @@ from hermes.agent import (
     TurnRequest,
     TurnUpdate,
 )
-from hermes.clock import Clock
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.events import Target
 from hermes.failpoint import reached
 from hermes.messages import Usage
-from hermes.store import Job, Store
+from hermes.store import Job
 
 __all__ = ["ANSWER_KEPT", "ActiveTurn", "TurnWork", "Turns"]
 
@@ -50,7 +50,10 @@ ANSWER_KEPT = 600.0
 
 @dataclass(frozen=True, slots=True)
 class TurnWork:
-    """What a turn is made of. redo: the text of the last turn, which this one takes the place of. starts: of a turn that was open on disk."""
+    """What a turn is made of. redo: the text of the last turn, which this one takes the place of.
+
+    starts: of a turn that was open on disk.
+    """
 
     turn_id: str
     spec: SessionSpec
@@ -83,36 +86,28 @@ class ActiveTurn:
         self.on_step()
 
 
-class _Interrupted(Exception):  # noqa: N818  not an error: the turn stays open and is taken up again
+class _Interrupted(Exception):
     """The store went away in the middle; the turn is open on disk."""
 
 
 class Turns:
     """Runs turns."""
 
-    def __init__(
-        self,
-        store: Store,
-        host: AgentHost,
-        agents: Agents,
-        delivery: Delivery,
-        feeds: Feeds,
-        clock: Clock,
-        say: Callable[..., str],
-    ) -> None:
-        self._store = store
-        self._host = host
-        self._agents = agents
-        self._delivery = delivery
-        self._feeds = feeds
-        self._clock = clock
-        self._say = say
+    def __init__(self, parts: Parts) -> None:
+        self._store = parts.store
+        self._agents = parts.agents
+        self._delivery = parts.delivery
+        self._feeds = parts.feeds
+        self._clock = parts.clock
+        self._say = parts.say
         self._last_start = asyncio.Lock()
         self.running = 0
         self.finished = 0
 
     async def run(self, work: TurnWork, started: Callable[[ActiveTurn | None], None]) -> None:
-        """Run the turn to its end; `started` gets the active turn when it can be stopped, and `None` when it no longer can.
+        """Run the turn to its end.
+
+        `started` gets the active turn when it can be stopped, and `None` when it no longer can.
 
         Raises nothing but `CancelledError`: then the turn is open on disk, and the next start takes it up.
         """
@@ -132,7 +127,7 @@ class Turns:
             self.finished += 1
 
     @asynccontextmanager
-    async def _alone_if(self, last_start: bool) -> AsyncIterator[Callable[[], None]]:  # noqa: FBT001
+    async def _alone_if(self, last_start: bool) -> AsyncIterator[Callable[[], None]]:
         """A turn on its last start runs alone among such turns until it stores a step or ends."""
         if not last_start:
             yield lambda: None
@@ -167,11 +162,11 @@ class Turns:
                 reached("turn.finished")
                 await self._close(agent, request, active, outcome)
         except StoreCorrupt as error:
-            log.error("turn.history_unreadable", session=work.spec.key, error=str(error))
+            log.exception("turn.history_unreadable", session=work.spec.key, error=str(error))
             await self._fail(active, "history_unreadable")
         except StoreUnavailable as error:
             if self._store.fault is None:
-                log.error("turn.store_unavailable", session=work.spec.key, error=str(error))
+                log.exception("turn.store_unavailable", session=work.spec.key, error=str(error))
             raise _Interrupted from error
 
     def _request(self, work: TurnWork) -> TurnRequest:
@@ -195,7 +190,8 @@ class Turns:
         except StoreUnavailable:
             if work.resumed:
                 raise
-            # Nothing was committed, so this is not yet a turn that could be resumed: try the very same thing again.
+            # Nothing was committed, so this is not yet a turn that could be resumed: try the very same thing
+            # again.
             await self._store.wait_healthy()
             await self._begin(agent, request, work)
 
@@ -289,7 +285,7 @@ class Turns:
         try:
             return self._say(key, **fields)
         except KeyError:
-            log.error("sentence.missing", key=key)
+            log.exception("sentence.missing", key=key)
             return self._say("internal")
 
     def _compose(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:

@@ -1,4 +1,6 @@
-"""Who is joined to whom. The only module that knows adapters, the thinking side and the tools; nothing here decides anything.
+"""Who is joined to whom.
+
+The only module that knows adapters, the thinking side and the tools; nothing here decides anything.
 
 Choices are "module:name" strings, imported only when chosen, so that what is off costs nothing.
 """
@@ -87,7 +89,10 @@ _PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "tools", "skills")
 
 
 def check_folder() -> None:
-    """See that the six packages are ours, in one folder, and not others of the same names. Raises `HomeError`."""
+    """See that the six packages are ours, in one folder, and not others of the same names.
+
+    Raises `HomeError`.
+    """
     folders = {
         name: Path(str(importlib.import_module(name).__file__)).resolve().parent.parent for name in _PACKAGES
     }
@@ -125,7 +130,10 @@ def agent_ids(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 class ChosenModels:
-    """The model of each agent, as the settings say at that moment. `fixed` answers in place of what they choose."""
+    """The model of each agent, as the settings say at that moment.
+
+    `fixed` answers in place of what they choose.
+    """
 
     def __init__(self, settings: SettingsSource, fixed: Model | None = None) -> None:
         self._settings = settings
@@ -145,7 +153,10 @@ class ChosenModels:
         return self._clients.get(provider_config(snapshot, chosen))
 
     async def prepare(self) -> None:
-        """Set up what the default model's first call needs, off the loop. Without a provider an Ollama on this machine is used."""
+        """Set up what the default model's first call needs, off the loop.
+
+        Without a provider an Ollama on this machine is used.
+        """
         if self._fixed is not None:
             return
         snapshot = self._settings.current()
@@ -194,7 +205,10 @@ def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
 
 
 class _Search:
-    """The search service of tools. A session sees its own past; the terminal, which is the owner's, sees all."""
+    """The search service of tools.
+
+    A session sees its own past; the terminal, which is the owner's, sees all.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -243,7 +257,10 @@ async def build_host(
 
 
 def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | None:
-    """What the settings of the platform's instances allow; with several instances, what each of them allows is united."""
+    """What the settings of the platform's instances allow.
+
+    With several instances, what each of them allows is united.
+    """
     found = [p.toolsets for p in snapshot.platforms.values() if p.type == platform and p.toolsets is not None]
     return tuple(dict.fromkeys(name for names in found for name in names)) if found else None
 

@@ -1,6 +1,7 @@
 """What an adapter promises, and what the gateway lends it.
 
-An adapter speaks one platform's protocol and nothing else. Its life is one coroutine, `run`; when that ends or raises, the supervisor
+An adapter speaks one platform's protocol and nothing else. Its life is one coroutine, `run`; when that ends
+or raises, the supervisor
 starts it anew with growing pauses (`Unauthorized` ends it for good). Foreign errors never leave an adapter.
 """
 
@@ -62,7 +63,8 @@ class Capabilities:
     """What the platform can do.
 
     deduplicates: a piece sent again with the same key within `dedupe_window` seconds shows once.
-    silence: seconds without `Intake.alive` after which the connection counts as dead and is made anew; `None`: never.
+    silence: seconds without `Intake.alive` after which the connection counts as dead and is made anew;
+    `None`: never.
     """
 
     deduplicates: bool = False
@@ -76,7 +78,10 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One call's worth of a rendered reply. `text`: as people see it. `format`: the adapter's own JSON (entities, thread), stored with it."""
+    """One call's worth of a rendered reply. `text`: as people see it.
+
+    `format`: the adapter's own JSON (entities, thread), stored with it.
+    """
 
     text: str
     format: JSONObject = field(default_factory=dict)
@@ -84,7 +89,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The platform took it. `message_id` names the message there. `note`: what was done differently ("sent to General"), for the log."""
+    """The platform took it. `message_id` names the message there.
+
+    `note`: what was done differently ("sent to General"), for the log.
+    """
 
     message_id: str
     note: str | None = None
@@ -110,9 +118,12 @@ class Intake(Protocol):
     """The way in, one per platform instance."""
 
     async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
-        """Judge and store; when this returns, verdicts and watermark are durable and the platform may be told.
+        """Judge and store.
 
-        One verdict per item, in order. Raises `StoreUnavailable`: then nothing was taken and the platform must not be told.
+        When this returns, verdicts and watermark are durable and the platform may be told.
+
+        One verdict per item, in order. Raises `StoreUnavailable`: then nothing was taken and the platform
+        must not be told.
         """
         ...
 
@@ -121,7 +132,10 @@ class Intake(Protocol):
         ...
 
     def state(self, state: AdapterState, reason: str | None = None) -> None:
-        """Report the connection's state; `reason` is a short constant ("unauthorized", "conflict") or a sentence without secrets."""
+        """Report the connection's state.
+
+        `reason` is a short constant ("unauthorized", "conflict") or a sentence without secrets.
+        """
         ...
 
     def alive(self) -> None:
@@ -129,7 +143,10 @@ class Intake(Protocol):
         ...
 
     def follow(self, ticket: str) -> AsyncIterator[TurnUpdate]:
-        """Everything the turn of that event shows, from its start, ending with `TurnEnded`; also for turns that are over (then only that)."""
+        """Everything the turn of that event shows, from its start, ending with `TurnEnded`.
+
+        Also for turns that are over (then only that).
+        """
         ...
 
     async def abandon(self, ticket: str) -> None:
@@ -139,7 +156,10 @@ class Intake(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AdapterContext:
-    """What an adapter is built with. `files`: an own directory under the home for what it must keep (made on first use)."""
+    """What an adapter is built with.
+
+    `files`: an own directory under the home for what it must keep (made on first use).
+    """
 
     instance: str
     clock: Clock
@@ -159,16 +179,24 @@ class Adapter(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     async def run(self, intake: Intake) -> None:
-        """Connect, receive, hand everything to `intake`, until cancelled. On cancellation the platform is told goodbye quickly (under 5 s)."""
+        """Connect, receive, hand everything to `intake`, until cancelled.
+
+        On cancellation the platform is told goodbye quickly (under 5 s).
+        """
         ...
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:
-        """The reply as pieces, in order, each within the platform's limits; pure. Blank text gives no piece."""
+        """The reply as pieces, in order, each within the platform's limits; pure.
+
+        Blank text gives no piece.
+        """
         ...
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
-        """Send one piece once. `key` is unique per piece and stable over restarts. `again`: an earlier try had an unknown outcome: de-duplicate
-        or mark it visibly. Raises `NotTaken`, `Rejected`, `OutcomeUnknown`, `Unreachable` (not a byte was written), `Unauthorized`.
+        """Send one piece once. `key` is unique per piece and stable over restarts.
+
+        `again`: an earlier try had an unknown outcome: de-duplicate or mark it visibly. Raises `NotTaken`,
+        `Rejected`, `OutcomeUnknown`, `Unreachable` (not a byte was written), `Unauthorized`.
         """
         ...
 
@@ -177,7 +205,10 @@ class Adapter(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close connections. Until then `send` works, also before `run` was called and after it was cancelled."""
+        """Close connections.
+
+        Until then `send` works, also before `run` was called and after it was cancelled.
+        """
         ...
 
 
@@ -195,9 +226,15 @@ class StreamAdapter(Adapter, Protocol):
     """An adapter that is reached over the control socket (the terminal)."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, intake: Intake) -> None:
-        """Talk JSON lines with one local client until it goes; the peer is already known to be the home's owner."""
+        """Talk JSON lines with one local client until it goes.
+
+        The peer is already known to be the home's owner.
+        """
         ...
 
 
 BuildAdapter = Callable[[PlatformSettings, AdapterContext], Adapter]
-"""The function `build` of an adapter's package; imported only when an instance of the platform is switched on."""
+"""The function `build` of an adapter's package.
+
+Imported only when an instance of the platform is switched on.
+"""

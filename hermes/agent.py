@@ -30,8 +30,8 @@ __all__ = [
     "ToolEnded",
     "ToolStarted",
     "TurnEnded",
-    "TurnInput",
     "TurnIO",
+    "TurnInput",
     "TurnOutcome",
     "TurnRequest",
     "TurnState",
@@ -57,7 +57,10 @@ class SessionSpec:
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:
-    """One event's part of a turn. `untrusted` text is fenced for the model; `history` starts a new session."""
+    """One event's part of a turn.
+
+    `untrusted` text is fenced for the model; `history` starts a new session.
+    """
 
     text: str
     sender_id: str
@@ -73,7 +76,8 @@ class TurnRequest:
     """A turn to run.
 
     resumed: it was begun by an earlier process; its inputs are then read from its stored steps.
-    redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in the same transaction.
+    redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in
+    the same transaction.
     """
 
     turn_id: str
@@ -125,7 +129,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over and committed. `text` is the whole answer or the sentence that says why there is none."""
+    """The turn is over and committed.
+
+    `text` is the whole answer or the sentence that says why there is none.
+    """
 
     state: TurnState
     text: str
@@ -154,7 +161,8 @@ class TurnIO(Protocol):
 class TurnOutcome:
     """How a turn ended, not yet committed.
 
-    text: the answer in Markdown ("" when silent). error: a key of the table of system sentences when state is "failed"
+    text: the answer in Markdown ("" when silent). error: a key of the table of system sentences when state is
+    "failed"
     ("model_down", "model_timeout", "model_auth", "overflow", "history_unreadable", ...), with `error_fields`.
     notices: system sentences to show beside the answer.
     """
@@ -170,7 +178,10 @@ class TurnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedTurn:
-    """A turn that an earlier process left open. `starts`: starts since its last stored step. Times in epoch seconds."""
+    """A turn that an earlier process left open. `starts`: starts since its last stored step.
+
+    Times in epoch seconds.
+    """
 
     turn_id: str
     session_key: str
@@ -193,7 +204,10 @@ class SessionInfo:
 
 
 class Agent(Protocol):
-    """One live session: its history in memory, its state on disk. Runs one turn at a time; the caller sees to that."""
+    """One live session: its history in memory, its state on disk.
+
+    Runs one turn at a time; the caller sees to that.
+    """
 
     @property
     def session_id(self) -> str:
@@ -201,18 +215,25 @@ class Agent(Protocol):
         ...
 
     def begin(self, request: TurnRequest) -> Job:
-        """A job that creates the turn (start count 1) and stores its inputs as the first step; for `resumed`, counts one more start."""
+        """A job that creates the turn (start count 1) and stores its inputs as the first step.
+
+        For `resumed`, counts one more start.
+        """
         ...
 
     async def run(self, request: TurnRequest, io: TurnIO) -> TurnOutcome:
         """Think until there is an answer. Failures of model and tools are outcomes, not exceptions.
 
-        Raises `StoreUnavailable` when a step cannot be stored, and `CancelledError`: the turn then stays open on disk.
+        Raises `StoreUnavailable` when a step cannot be stored, and `CancelledError`: the turn then stays open
+        on disk.
         """
         ...
 
     def close(self, request: TurnRequest, outcome: TurnOutcome, shown: str) -> Job:
-        """A job that writes the message rows and usage and closes the turn. `shown`: what the user was told (may be a system sentence)."""
+        """A job that writes the message rows and usage and closes the turn.
+
+        `shown`: what the user was told (may be a system sentence).
+        """
         ...
 
     def settled(self, request: TurnRequest, outcome: TurnOutcome, shown: str) -> None:
@@ -228,8 +249,11 @@ class AgentHost(Protocol):
     """Makes agents and answers what the gateway's commands ask about sessions."""
 
     async def open(self, spec: SessionSpec) -> Agent:
-        """The agent for a session, its history read from the store. Raises `StoreCorrupt`/`StoreUnavailable`: never an agent with an
-        empty history in place of one that cannot be read."""
+        """The agent for a session, its history read from the store.
+
+        Raises `StoreCorrupt`/`StoreUnavailable`: never an agent with an empty history in place of one that
+        cannot be read.
+        """
         ...
 
     async def unfinished(self) -> Sequence[UnfinishedTurn]:
@@ -237,15 +261,24 @@ class AgentHost(Protocol):
         ...
 
     def abort(self, turn_id: str, state: TurnState, shown: str) -> Job:
-        """A job that closes an unfinished turn without running it ("dead", "stopped"): its inputs and `shown` become message rows."""
+        """A job that closes an unfinished turn without running it ("dead", "stopped").
+
+        Its inputs and `shown` become message rows.
+        """
         ...
 
     async def last_input(self, session_key: str) -> str | None:
-        """The user's text of the last finished turn of the session's current run; `None` when there is none."""
+        """The user's text of the last finished turn of the session's current run.
+
+        `None` when there is none.
+        """
         ...
 
     def reset(self, session_key: str) -> Job:
-        """A job that closes the session's current run; the next message starts a fresh one. The caller drops the live agent."""
+        """A job that closes the session's current run; the next message starts a fresh one.
+
+        The caller drops the live agent.
+        """
         ...
 
     def retitle(self, session_key: str, title: str) -> Job:
@@ -253,11 +286,17 @@ class AgentHost(Protocol):
         ...
 
     def resume(self, session_key: str, session_id: str) -> Job:
-        """A job that makes an earlier run of the same key the current one. Raises `LookupError` in the job when it is not one of this key's."""
+        """A job that makes an earlier run of the same key the current one.
+
+        Raises `LookupError` in the job when it is not one of this key's.
+        """
         ...
 
     def undo(self, session_key: str) -> Job:
-        """A job that takes the last finished turn out of the conversation (kept on disk, marked). Returns the text of its input, or `None`."""
+        """A job that takes the last finished turn out of the conversation (kept on disk, marked).
+
+        Returns the text of its input, or `None`.
+        """
         ...
 
     async def sessions(self, session_key: str | None = None, limit: int = 20) -> Sequence[SessionInfo]:

@@ -13,7 +13,10 @@ __all__ = ["ContextEngine", "Fitted"]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Messages that fit. `dropped`: how many of the oldest are not in them; a tool call and its result are never separated."""
+    """Messages that fit.
+
+    `dropped`: how many of the oldest are not in them; a tool call and its result are never separated.
+    """
 
     messages: tuple[Message, ...]
     dropped: int
@@ -23,5 +26,8 @@ class ContextEngine(Protocol):
     """Chooses what of a history goes into a request. The history itself is never changed."""
 
     async def fit(self, messages: Sequence[Message], *, budget_tokens: int) -> Fitted:
-        """The newest messages, in whole turns, that fit into `budget_tokens` by the current estimate; at least the last user message."""
+        """The newest messages, in whole turns, that fit into `budget_tokens` by the current estimate.
+
+        At least the last user message.
+        """
         ...

@@ -1,7 +1,9 @@
 """What comes in from the platforms, in one form.
 
-An adapter's `parse` (pure, one update alone) turns every update into exactly one `Parsed`: an `Event`, an `Ignored` or an
-`Unparsable`. All are frozen; an `Event` is stored as JSON (`event_to_json`, `event_from_json`) and comes back equal.
+An adapter's `parse` (pure, one update alone) turns every update into exactly one `Parsed`: an `Event`, an
+`Ignored` or an
+`Unparsable`. All are frozen; an `Event` is stored as JSON (`event_to_json`, `event_from_json`) and comes back
+equal.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ __all__ = [
 
 ChatKind = Literal["direct", "group", "channel", "hook", "api", "terminal"]
 Admission = Literal["local", "key", "signed", "listed", "paired", "anyone"]
-"""By what right an event was let in: the machine's own user, an API key, a webhook signature, an allowlist entry, a pairing, or `*`."""
+"""By what right an event was let in.
+
+The machine's own user, an API key, a webhook signature, an allowlist entry, a pairing, or `*`.
+"""
 
 VerdictKind = Literal["accepted", "duplicate", "refused", "ignored", "unparsable"]
 
@@ -70,19 +75,25 @@ class Attachment:
 class Event:
     """One message for the agent.
 
-    dedupe_key: from the message's own identity and revision; the same message delivered again gives the same key.
-    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds even under another
+    dedupe_key: from the message's own identity and revision; the same message delivered again gives the same
+    key.
+    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds
+    even under another
         `dedupe_key` (webhook bodies whose delivery id is not signed); `None`: no such check.
-    account: the id of our own account on that platform (bot id), so that two bots of one platform never share a session.
+    account: the id of our own account on that platform (bot id), so that two bots of one platform never share
+    a session.
     addressed: the message is meant for us (direct chat, mention, reply to us, command for us).
     command_text: the text is read as a command when it starts with "/" (never for webhook and API input).
     reply_to: where the answer goes; empty: the answer is only kept (and whoever follows the event reads it).
-    session: an own session name where the adapter decides it (webhook delivery, API); else the router makes the key.
+    session: an own session name where the adapter decides it (webhook delivery, API); else the router makes
+    the key.
     history: messages that come before, only used to start a new session (API without a session).
     volatile: nobody can come back for the answer; a restart or `abandon` cancels it instead of resuming.
     private_notice: the chat is private enough for a pairing code.
-    unsupported: what the message holds that the agent cannot take ("photo", "voice"), when there is no text to answer.
-    untrusted: the text was written by a machine or stranger and is marked so for the model (webhook payloads).
+    unsupported: what the message holds that the agent cannot take ("photo", "voice"), when there is no text
+    to answer.
+    untrusted: the text was written by a machine or stranger and is marked so for the model (webhook
+    payloads).
     """
 
     platform: str
@@ -111,12 +122,18 @@ class Event:
     replay_key: str | None = None
     replay_window: float = 0.0
     admitted: Admission | None = None
-    """Set by an adapter that has itself checked the right (signature, key, local socket); `None`: the door decides."""
+    """Set by an adapter that has itself checked the right (signature, key, local socket).
+
+    `None`: the door decides.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """An update that is not for us. `reason` is a short constant, such as "edited", "own message", "not addressed"."""
+    """An update that is not for us.
+
+    `reason` is a short constant, such as "edited", "own message", "not addressed".
+    """
 
     reason: str
 
@@ -134,7 +151,10 @@ Parsed = Event | Ignored | Unparsable
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far a platform was read: stored in the transaction of the verdicts. `name` is unique per instance (for Telegram with the bot id)."""
+    """How far a platform was read: stored in the transaction of the verdicts.
+
+    `name` is unique per instance (for Telegram with the bot id).
+    """
 
     instance: str
     name: str
@@ -146,8 +166,10 @@ class Verdict:
     """What became of one `Parsed`.
 
     ticket: the public id of the stored event (accepted, duplicate; for a duplicate that of the first one).
-    reason: why it was refused or ignored, a short constant; "rate" and "backlog" mean that it may be tried again later.
-    fingerprint, since: only for a duplicate: the stored event's `message_id`, and when it was accepted (epoch seconds).
+    reason: why it was refused or ignored, a short constant; "rate" and "backlog" mean that it may be tried
+    again later.
+    fingerprint, since: only for a duplicate: the stored event's `message_id`, and when it was accepted (epoch
+    seconds).
     """
 
     kind: VerdictKind

@@ -1,6 +1,7 @@
 """Named places where a test may kill the process. In production every call is one comparison with `None`.
 
-The crash tests start the daemon with `HERMES_FAILPOINT=<name>[:<n>]`; the n-th time (default: first) that the place is reached, the
+The crash tests start the daemon with `HERMES_FAILPOINT=<name>[:<n>]`; the n-th time (default: first) that the
+place is reached, the
 process gets SIGKILL. `POINTS` lists the names along a message's way, in its order.
 """
 
@@ -43,7 +44,10 @@ def reached(name: str) -> None:
 
 
 def arm(environ: Mapping[str, str] = os.environ) -> None:
-    """Read `HERMES_FAILPOINT` once, at start; without it nothing happens. Raises `ValueError` for an unknown name."""
+    """Read `HERMES_FAILPOINT` once, at start; without it nothing happens.
+
+    Raises `ValueError` for an unknown name.
+    """
     global _hook  # noqa: PLW0603  the one switch of this module, set once at start
     spec = environ.get("HERMES_FAILPOINT")
     if not spec:

@@ -1,4 +1,7 @@
-"""The home directory: where everything of one installation lies. Pure paths; making and locking it is the gateway's work."""
+"""The home directory: where everything of one installation lies.
+
+Pure paths; making and locking it is the gateway's work.
+"""
 
 from __future__ import annotations
 

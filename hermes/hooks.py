@@ -1,6 +1,7 @@
 """Places where user code may look on or step in.
 
-A hook is a plain function `(HookEvent) -> HookDecision | None`. `None` passes. Only "before" hooks may block or rewrite. A hook must
+A hook is a plain function `(HookEvent) -> HookDecision | None`. `None` passes. Only "before" hooks may block
+or rewrite. A hook must
 not raise; one that does is logged and counts as `None`.
 """
 
@@ -46,4 +47,4 @@ class HookDecision:
     rewrite: Any = None
 
 
-Hook = Callable[[HookEvent], "HookDecision | None | Awaitable[HookDecision | None]"]
+Hook = Callable[[HookEvent], "HookDecision | Awaitable[HookDecision | None] | None"]

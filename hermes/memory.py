@@ -1,6 +1,7 @@
 """Long-term memory: what is kept over sessions, and who keeps it.
 
-`LongTermMemory` may be subclassed by users; the built-in one and at most one external provider are used together.
+`LongTermMemory` may be subclassed by users; the built-in one and at most one external provider are used
+together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ class MemoryItem:
 
 
 class LongTermMemory(ABC):
-    """A place that remembers. One that fails must raise; it never breaks a turn, the caller goes on without it."""
+    """A place that remembers.
+
+    One that fails must raise; it never breaks a turn, the caller goes on without it.
+    """
 
     @abstractmethod
     async def recall(self, query: str, *, person: str, limit: int = 5) -> Sequence[MemoryItem]:
@@ -37,5 +41,5 @@ class LongTermMemory(ABC):
     async def remember(self, item: MemoryItem, *, person: str) -> None:
         """Keep the item; durable when this returns."""
 
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: B027  most have nothing to close
         """Let go of connections."""

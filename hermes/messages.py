@@ -1,6 +1,7 @@
 """The conversation, provider-neutral: what is stored, and what model clients translate to their wire form.
 
-`Message` and `ToolCall` are kept as JSON in the store (`to_json`/`from_json`); unknown keys in stored JSON are ignored, so that an
+`Message` and `ToolCall` are kept as JSON in the store (`to_json`/`from_json`); unknown keys in stored JSON
+are ignored, so that an
 older program can read what a newer one wrote.
 """
 
@@ -64,7 +65,8 @@ class Message:
     """One message of a conversation.
 
     text: what it says; "" for an assistant message that only calls tools.
-    tool_calls: only on assistant messages. tool_call_id, name: only on tool messages (the result of that call).
+    tool_calls: only on assistant messages. tool_call_id, name: only on tool messages (the result of that
+    call).
     extra: provider fields that must be sent back as they came (reasoning details); never shown.
     at: seconds since the epoch; 0 where nobody knows.
     """

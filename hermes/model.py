@@ -38,7 +38,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer. `message.role` is "assistant"; thinking that stood in the text is removed from `message.text`."""
+    """A whole answer.
+
+    `message.role` is "assistant"; thinking that stood in the text is removed from `message.text`.
+    """
 
     message: Message
     usage: Usage = field(default_factory=Usage)
@@ -59,9 +62,12 @@ class Model(Protocol):
         ...
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
-        """Ask once, streaming; `on_text` gets each new piece of visible text in order, must not block and must not raise.
+        """Ask once, streaming.
 
-        Raises `ModelError`. Text that was handed to `on_text` before an error is void: the caller starts over.
+        `on_text` gets each new piece of visible text in order, must not block and must not raise.
+
+        Raises `ModelError`. Text that was handed to `on_text` before an error is void: the caller starts
+        over.
         Cancelling closes the connection.
         """
         ...

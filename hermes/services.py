@@ -25,7 +25,9 @@ class SessionSearch(Protocol):
     """Full text over past sessions."""
 
     async def search(self, query: str, *, session_key: str, limit: int = 10) -> Sequence[SearchHit]:
-        """The best hits that the session `session_key` may see, best first. Any text is a legal query; never raises for its syntax.
+        """The best hits that the session `session_key` may see, best first.
+
+        Any text is a legal query; never raises for its syntax.
 
         Raises `StoreCorrupt` or `StoreUnavailable` with a sentence.
         """
@@ -36,15 +38,21 @@ class Deliveries(Protocol):
     """Sending a message to a target outside the reply."""
 
     async def deliver(self, target: str, text: str, *, key: str) -> str:
-        """Queue `text` for "platform:chat[:thread]" durably; the same `key` queues once. Returns the delivery's id. Raises `ToolError`."""
+        """Queue `text` for "platform:chat[:thread]" durably; the same `key` queues once.
+
+        Returns the delivery's id. Raises `ToolError`.
+        """
         ...
 
 
 class Approvals(Protocol):
     """Asking a person."""
 
-    async def approve(self, question: str, *, session_key: str, timeout: float) -> bool:
-        """True only for an explicit yes of the right person in time; False at once where nobody can be asked."""
+    async def approve(self, question: str, *, session_key: str, seconds: float) -> bool:
+        """True only for an explicit yes of the right person in time.
+
+        False at once where nobody can be asked.
+        """
         ...
 
 

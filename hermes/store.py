@@ -30,14 +30,18 @@ class Store(Protocol):
     async def write(self, *jobs: Job) -> list[Any]:
         """Run the jobs in order as ONE transaction and return their results once it is durable (fsync).
 
-        All or nothing: when one raises, none of them happened and its error is raised here. Transactions of several callers share a commit,
-        none sees another's failure. Cancelling the caller does not cancel the jobs. Raises `StoreUnavailable` when nothing can be committed (disk
+        All or nothing: when one raises, none of them happened and its error is raised here. Transactions of
+        several callers share a commit,
+        none sees another's failure. Cancelling the caller does not cancel the jobs. Raises `StoreUnavailable`
+        when nothing can be committed (disk
         full, I/O error, closed); `sqlite3.IntegrityError` and the jobs' own errors come through as they are.
         """
         ...
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """Run one SELECT on a reader and return all its rows; sees every transaction whose `write` has returned.
+        """Run one SELECT on a reader and return all its rows.
+
+        Sees every transaction whose `write` has returned.
 
         Raises `StoreUnavailable` or `StoreCorrupt`.
         """

@@ -14,7 +14,7 @@ from hermes.events import Target
 from hermes.messages import Message, ToolCall, Usage
 from hermes.model import Completion, FinishReason, ModelRequest
 
-__all__ = ["FakeAdapter", "FakeClock", "Answer", "ScriptedModel"]
+__all__ = ["Answer", "FakeAdapter", "FakeClock", "ScriptedModel"]
 
 
 class FakeClock:
@@ -72,8 +72,11 @@ class FakeClock:
 
 @dataclass
 class FakeAdapter:
-    """A platform in memory. `sent` is what people see; `failures` are raised by the next sends, in order, before (`NotTaken` ...) or,
-    for `OutcomeUnknown`, after the message was taken."""
+    """A platform in memory.
+
+    `sent` is what people see; `failures` are raised by the next sends, in order, before (`NotTaken` ...) or,
+    for `OutcomeUnknown`, after the message was taken.
+    """
 
     limit: int = 4096
     capabilities: Capabilities = field(default_factory=Capabilities)
@@ -91,7 +94,7 @@ class FakeAdapter:
         self.started.set()
         await asyncio.Event().wait()
 
-    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract's form
         text = markdown.strip()
         return [Piece(text[i : i + self.limit]) for i in range(0, len(text), self.limit)]
 
@@ -119,20 +122,26 @@ class FakeAdapter:
 
 @dataclass(frozen=True)
 class Answer:
-    """One scripted answer: text in `chunks`, tool calls, or an error after the chunks. `gate`: waited for before answering."""
+    """One scripted answer: text in `chunks`, tool calls, or an error after the chunks.
+
+    `gate`: waited for before answering.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     error: ModelError | None = None
     finish: FinishReason | None = None
-    usage: Usage = Usage(10, 2)
+    usage: Usage = field(default_factory=lambda: Usage(10, 2))
     gate: asyncio.Event | None = None
     chunks: int = 1
 
 
 @dataclass
 class ScriptedModel:
-    """A model that gives its `script` in order, then `default(request)` for ever. `requests` keeps what it was asked."""
+    """A model that gives its `script` in order, then `default(request)` for ever.
+
+    `requests` keeps what it was asked.
+    """
 
     script: list[Answer] = field(default_factory=list)
     default: Callable[[ModelRequest], Answer] = lambda request: Answer(f"echo: {request.messages[-1].text}")

@@ -5,7 +5,8 @@ from hermes.tools import Tool, ToolContext, ToolResult
 async def roll(arguments, context: ToolContext) -> ToolResult:
     return ToolResult("4")
 
-TOOLS = (Tool(name="roll", description="Roll a die.", parameters={"type": "object", "properties": {}}, handler=roll),)
+TOOLS = (Tool(name="roll", description="Roll a die.", parameters={"type": "object", "properties": {}},
+handler=roll),)
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ from hermes.services import Services
 __all__ = ["Handler", "Parallel", "Tool", "ToolBox", "ToolContext", "ToolResult"]
 
 Parallel = Literal["never", "read", "path"]
-"""never: alone in its batch. read: beside anything that is not "never". path: beside others whose paths do not overlap."""
+"""never: alone in its batch. read: beside anything that is not "never".
+
+path: beside others whose paths do not overlap.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model reads. `ok=False`: an error, in words that help the model. `untrusted`: text from outside, fenced for the model."""
+    """What the model reads. `ok=False`: an error, in words that help the model.
+
+    `untrusted`: text from outside, fenced for the model.
+    """
 
     text: str
     ok: bool = True
@@ -38,7 +45,8 @@ class ToolResult:
 class ToolContext:
     """What a call knows about its turn.
 
-    workspace: absolute, symlinks resolved. state: a place for what a tool remembers within the session (JSON), kept by the agent.
+    workspace: absolute, symlinks resolved. state: a place for what a tool remembers within the session
+    (JSON), kept by the agent.
     """
 
     session_id: str
@@ -53,7 +61,10 @@ class ToolContext:
 
 
 Handler = Callable[[JSONObject, ToolContext], "Awaitable[ToolResult | str] | ToolResult | str"]
-"""Called with arguments that fit the schema. A plain function runs in a thread. May raise `ToolError` with a sentence for the model."""
+"""Called with arguments that fit the schema. A plain function runs in a thread.
+
+May raise `ToolError` with a sentence for the model.
+"""
 
 
 def _no_paths(_: Mapping[str, Any]) -> Sequence[str]:
@@ -70,8 +81,10 @@ class Tool:
 
     parameters: a JSON Schema object; arguments from models are coerced to it before the handler sees them.
     paths: for parallel="path": which paths a call touches. idempotent: may be run again after a crash.
-    available: `None`, or one sentence why the tool cannot be used here. summary: one line for people about a call.
-    trusted_only: refused for webhook, API and anyone admitted by "*". timeout: seconds, after which the model gets an error.
+    available: `None`, or one sentence why the tool cannot be used here. summary: one line for people about a
+    call.
+    trusted_only: refused for webhook, API and anyone admitted by "*". timeout: seconds, after which the model
+    gets an error.
     """
 
     name: str

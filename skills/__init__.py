@@ -1,0 +1,1 @@
+"""Bundled procedures: folders with SKILL.md, content and no code."""

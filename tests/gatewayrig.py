@@ -1,4 +1,7 @@
-"""A gateway in this process: the real store, host, mailboxes and delivery; the platform and the model are the product's own stand-ins."""
+"""A gateway in this process: the real store, host, mailboxes and delivery.
+
+The platform and the model are the product's own stand-ins.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +116,10 @@ async def rig(
     clock: Clock | None = None,
     rules: ResumeRules | None = None,
 ) -> AsyncIterator[Rig]:
-    """Start a gateway over `root`; at the end of the block it ends as a kill would end it: nothing is drained."""
+    """Start a gateway over `root`.
+
+    At the end of the block it ends as a kill would end it: nothing is drained.
+    """
     clock = clock or SystemClock()
     model = model or ScriptedModel()
     adapter = adapter or FakeAdapter()
@@ -127,15 +133,7 @@ async def rig(
     adapters: dict[str, Adapter] = {"telegram": adapter}
     core = await join(settings, store, clock, thinking, adapters)
     thinking.behind.start()
-    found = await recover(
-        store,
-        thinking.host,
-        core.sessions,
-        core.delivery,
-        rules or ResumeRules(),
-        clock,
-        core.say,
-    )
+    found = await recover(core.parts, core.sessions, rules or ResumeRules())
     try:
         yield Rig(core, adapter, model, home, found)
     finally:

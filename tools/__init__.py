@@ -1,0 +1,1 @@
+"""What the agent can do. They know only the promises in `hermes`."""

@@ -1,4 +1,7 @@
-"""The commands themselves. Each returns a `Reply`: what to say and what to commit with it; nothing is sent or stored here."""
+"""The commands themselves.
+
+Each returns a `Reply`: what to say and what to commit with it; nothing is sent or stored here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ __all__ = ["COMMANDS", "Command", "CommandRequest", "Reply", "menu"]
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """One command to run. waiting: messages in the session's mailbox. stop: asks the running turn to stop; false when none runs."""
+    """One command to run. waiting: messages in the session's mailbox.
+
+    stop: asks the running turn to stop; false when none runs.
+    """
 
     row: InboxRow
     arguments: str
@@ -28,8 +34,12 @@ class CommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a command wants. jobs: committed with the reply. forget: the live agent is dropped after the commit.
-    redo: run a turn with this text that takes the place of the last one. later: the running turn's end will answer."""
+    """What a command wants. jobs: committed with the reply.
+
+    forget: the live agent is dropped after the commit.
+    redo: run a turn with this text that takes the place of the last one. later: the running turn's end will
+    answer.
+    """
 
     text: str = ""
     jobs: tuple[Job, ...] = ()

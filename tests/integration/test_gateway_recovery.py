@@ -1,4 +1,7 @@
-"""What a process that ends in the middle leaves behind, and what the next one makes of it. (Real kills are in tests/crash.)"""
+"""What a process that ends in the middle leaves behind, and what the next one makes of it.
+
+(Real kills are in tests/crash.)
+"""
 
 from __future__ import annotations
 

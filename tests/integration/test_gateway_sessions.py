@@ -163,7 +163,7 @@ async def test_new_begins_afresh_and_sessions_can_be_resumed(tmp_path: Path) -> 
         await g.send("/resume 2")
         await g.send("and now")
         await g.answered(5)
-        assert [m.text for m in g.model.requests[-1].messages][0] == "remember me"
+        assert g.model.requests[-1].messages[0].text == "remember me"
 
 
 async def test_retry_takes_the_place_of_the_failed_turn(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ async def test_TG_12_a_flood_wait_parks_one_chat_and_no_other(tmp_path: Path) ->
         adapter.failures = [NotTaken("flood", retry_after=0.5)]
         began = asyncio.get_running_loop().time()
         await g.send("for A", chat="1")
-        while not adapter.failures == []:
+        while adapter.failures:
             await asyncio.sleep(0)
         await g.send("for B", chat="2")
         assert await g.answered(1) == ["echo: for B"]

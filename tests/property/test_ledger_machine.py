@@ -1,4 +1,4 @@
-"""The ledger as a state machine: whatever happens in whatever order, no event is lost, none is closed twice, no row leaves its end."""
+"""The ledger as a state machine: no event is lost, none is closed twice, no row leaves its end."""
 
 from __future__ import annotations
 

@@ -1,0 +1,28 @@
+"""What mailboxes, turns and recovery share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.agents import Agents
+from gateway.delivery import Delivery
+from gateway.feeds import Feeds
+from hermes.agent import AgentHost
+from hermes.clock import Clock
+from hermes.store import Store
+
+__all__ = ["Parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The surroundings of a turn. `say`: the table of system sentences in the language of the settings."""
+
+    store: Store
+    host: AgentHost
+    agents: Agents
+    delivery: Delivery
+    feeds: Feeds
+    clock: Clock
+    say: Callable[..., str]
