@@ -8,9 +8,9 @@ chosen at random, so a remembered offset is dropped before that: https://core.te
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -19,11 +19,20 @@ from adapters.telegram.parse import ALLOWED_UPDATES, Reading, parse_update, upda
 from hermes import failpoint
 from hermes.adapter import Intake
 from hermes.clock import Clock
-from hermes.errors import AdapterError, Conflict, NotTaken, StoreUnavailable, Unauthorized
+from hermes.errors import (
+    AdapterError,
+    Conflict,
+    NotTaken,
+    OutcomeUnknown,
+    StoreUnavailable,
+    Unauthorized,
+    Unreachable,
+)
 from hermes.events import Watermark
 
 __all__ = ["Offset", "Polling", "Troubles", "pause_after"]
 
+_T = TypeVar("_T")
 _log = structlog.get_logger("adapters.telegram")
 _OFFSET_AGE = 6 * 86400.0
 _LONGEST_PAUSE = 30.0
@@ -89,7 +98,7 @@ class Troubles:
             self._intake.state("connecting", reason)
         pause = pause_after(self.failures, error, random.random())
         self._say(type(error).__name__, error, pause)
-        await self._clock.sleep(pause)
+        await self._wait(pause, answered=not isinstance(error, Unreachable | OutcomeUnknown))
 
     def over(self) -> None:
         """The connection works."""
@@ -97,6 +106,15 @@ class Troubles:
         if self._reported is not None:
             self._reported = None
             self._intake.state("connected")
+
+    async def _wait(self, pause: float, *, answered: bool) -> None:
+        """Wait. A server that answers is alive, however long it makes us wait; starting anew would not help."""
+        while pause > 0:
+            if answered:
+                self._intake.alive()
+            step = min(_LONGEST_PAUSE, pause)
+            await self._clock.sleep(step)
+            pause -= step
 
     def _say(self, kind: str, error: AdapterError, pause: float) -> None:
         now = self._clock.monotonic()
@@ -119,14 +137,13 @@ class Polling:
 
     async def run(self, intake: Intake, troubles: Troubles) -> None:
         """Poll until cancelled. Raises `Unauthorized`."""
-        offset = Offset.from_text(await intake.read_watermark(self._name))
+        offset = Offset.from_text(await self._stored(intake))
         while True:
             if offset is not None and not offset.is_usable(self._clock.time()):
                 offset = None
             try:
                 updates = await self._poll(offset, self._patience(troubles))
             except Conflict as e:
-                intake.alive()  # the server answers; starting anew would only ask more often
                 await self._retreat(e, troubles)
                 continue
             except AdapterError as e:
@@ -173,14 +190,20 @@ class Polling:
         highest = max(number for update in updates if (number := update_id(update)) is not None)
         offset = Offset(highest + 1, self._clock.time())
         watermark = Watermark(self._reading.instance, self._name, offset.to_text())
+        await self._stubbornly(intake, lambda: intake.take(items, watermark))
+        failpoint.reached("intake.acknowledged")
+        return offset
+
+    async def _stored(self, intake: Intake) -> str | None:
+        return await self._stubbornly(intake, lambda: intake.read_watermark(self._name))
+
+    async def _stubbornly(self, intake: Intake, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """Ask the store until it answers; meanwhile nothing is polled and nothing is confirmed."""
         pause = 1.0
         while True:
             try:
-                await intake.take(items, watermark)
-                break
+                return await ask()
             except StoreUnavailable:
                 intake.alive()
                 await self._clock.sleep(pause)
                 pause = min(5.0, pause * 1.5)
-        failpoint.reached("intake.acknowledged")
-        return offset

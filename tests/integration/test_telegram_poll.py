@@ -245,3 +245,12 @@ async def test_PR_11_a_failing_poll_does_not_show_the_token(
     told = [record.getMessage() for record in caplog.records] + [str(state) for state in desk.states]
     assert any("HTTP Request: POST" in text for text in told)
     assert [text for text in told if "peer-token" in text] == []
+
+
+async def test_updates_without_ids_do_not_make_a_storm(telegram_peer: TelegramPeer) -> None:
+    clock, desk = FakeClock(), Desk()
+    telegram_peer.push_raw({"update_id": "NaN"})
+    async with running(telegram_peer, desk, clock):
+        await pass_time(clock, 60, lambda: False)
+    assert len(telegram_peer.calls("getUpdates")) <= 8
+    assert desk.states[-1][0] == "connecting"
