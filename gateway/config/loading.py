@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from gateway.config.document import Document, parse, parse_flow, walk
 from gateway.config.environment import Environment
@@ -216,7 +215,7 @@ def _is_false(data: dict[str, Any]) -> bool:
     return str(data.get("enabled", True)).lower() in {"false", "off", "no", "0"}
 
 
-def _sentence(detail: ErrorDetails, place: Place) -> str:
+def _sentence(detail: Mapping[str, Any], place: Place) -> str:
     """What pydantic found, in our words and without the value."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden" and place.around is not None:
