@@ -82,6 +82,7 @@ class SessionAgent:
         self._facts = facts
         self._gauge = gauge
         self._turns: dict[str, Rebuilt] = {}
+        self._cuts: dict[str, int] = {}
         self._on_disk = facts.stored
         self._specs: tuple[tuple[Tool, ...], tuple[ToolSpec, ...]] = ((), ())
 
@@ -147,6 +148,7 @@ class SessionAgent:
             return failed(error, TurnOutcome("failed"))
         loop = self._loop(request, io, turn, model, seq)
         outcome = await loop.run()
+        self._cuts[request.turn_id] = loop.cut
         return self._told(outcome, loop.cut)
 
     def _loop(self, request: TurnRequest, io: TurnIO, turn: Rebuilt, model: Model, seq: int) -> Loop:
@@ -243,7 +245,8 @@ class SessionAgent:
             facts.stored = -1  # written from the steps: `run` reads it back before the next turn
         else:
             messages = _with_shown(turn, outcome, shown, self._parts.clock.time())
-            facts.history = bounded([*facts.history, *messages])
+            cut = self._cuts.pop(request.turn_id, 0)
+            facts.history = bounded([*facts.history[cut:], *messages])
             facts.stored += len(messages)
         facts.state.saved()
         if self._parts.behind is not None:

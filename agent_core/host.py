@@ -137,7 +137,7 @@ class Host:
 
 
 def _ready(workspace: Path) -> Path:
-    """The folder, made if it is missing, links resolved. One that cannot be made is the tools' business to tell."""
+    """The folder, made if missing, links resolved. One that cannot be made is the tools' business to tell."""
     with suppress(OSError):
         workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
     return workspace.resolve()

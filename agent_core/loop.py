@@ -78,7 +78,8 @@ class Loop:
         self.turn = turn
         self.spending = Spending(mind.budget, turn.calls, turn.usage)
         self.cut = 0
-        """How many messages of the history the model no longer sees."""
+        """How many messages of the history the model that answered did not see."""
+        self._start = 0
         fixed = ModelRequest(mind.system, (), mind.specs)
         self._room = Room(room(mind.model.window, mind.gauge.estimate.request(fixed)))
 
@@ -160,12 +161,15 @@ class Loop:
                 before = len(fitted.messages)
                 continue
             self._learn(request, completion)
-            self.cut = max(self.cut, fitted.dropped)
+            self.cut = self._start
             return completion
 
     async def _fitted(self) -> Fitted:
-        messages = (*self.mind.history, *self.turn.messages)
-        return await self.mind.engine.fit(messages, budget_tokens=self._room.tokens)
+        """What fits; what has left stays out, so that the next requests begin alike (the provider's prefix cache)."""
+        history = self.mind.history[self._start :]
+        fitted = await self.mind.engine.fit((*history, *self.turn.messages), budget_tokens=self._room.tokens)
+        self._start += min(fitted.dropped, len(history))
+        return fitted
 
     def _learn(self, request: ModelRequest, completion: Completion) -> None:
         self.spending.add(completion.usage)

@@ -11,6 +11,10 @@ from hermes.messages import Message
 __all__ = ["TrailingWindow"]
 
 
+_KEPT_SHARE = 0.75
+"""Of the budget, once something has to leave: else each turn would push out another, and no two requests begin alike."""
+
+
 class TrailingWindow:
     """Keeps the newest turns that fit. `tokens`: what messages cost by the current estimate."""
 
@@ -27,7 +31,7 @@ class TrailingWindow:
         turns = _turns(messages)
         last = turns.pop()
         kept = self._shortened(last, budget_tokens)
-        left = budget_tokens - self._tokens(kept)
+        left = int(budget_tokens * _KEPT_SHARE) - self._tokens(kept)
         # An older turn may stand there only when the last one is whole, or the order of things is lost.
         while turns and len(kept) >= len(last) and (cost := self._tokens(turns[-1])) <= left:
             left -= cost

@@ -10,9 +10,9 @@ import pytest
 from agent_core.history import INTERRUPTED
 from agent_core.settings import AgentSettings
 from agent_core.store import transcript
-from hermes.agent import Notice, TextDelta, TextReset
+from hermes.agent import Notice, TextDelta, TextReset, ToolStarted
 from hermes.errors import ModelError, StoreCorrupt, StoreUnavailable
-from hermes.messages import ToolCall
+from hermes.messages import ToolCall, Usage
 from hermes.model import ModelRequest
 from hermes.testing import Answer, ScriptedModel
 from hermes.tools import Tool, ToolContext, ToolResult
@@ -106,7 +106,9 @@ async def test_MD_06_two_calls_with_one_id_both_run_and_keep_their_results(rig: 
         Answer("ok"),
     ]
     agent = await rig.host.open(SPEC)
-    await rig.say(agent, "one")
+    io = IO()
+    await rig.say(agent, "one", io)
+    assert len({u.call_id for u in io.updates if isinstance(u, ToolStarted)}) == 2
     assert results(model.requests[1]) == ["for a", "for b"]
     await rig.say(agent, "two")
     assert results(model.requests[3]) == ["for a", "for b", "for c"]
@@ -201,12 +203,13 @@ def overflowing(request: ModelRequest) -> Answer:
 async def test_MD_18_an_overflow_for_ever_ends_after_few_calls_and_keeps_the_text(rig: Rig) -> None:
     model = model_of(rig)
     agent = await rig.host.open(SPEC)
-    for number in range(6):
+    for number in range(40):
         await rig.say(agent, f"question {number} " + "word " * 200)
     model.requests.clear()
     model.default = overflowing
     outcome = await rig.say(agent, "the last one")
     assert (outcome.state, outcome.error) == ("failed", "overflow")
+    assert outcome.notices == ()
     assert 1 < len(model.requests) <= 3
     assert all(r.messages[-1].text == "the last one" for r in model.requests)
     stored = await transcript.history(rig.store, agent.session_id)
@@ -238,6 +241,20 @@ async def test_MD_19a_a_413_shortens_the_history_and_asks_the_same_again(rig: Ri
     assert (await rig.say(agent, "once more")).notices == ()
 
 
+async def test_what_has_left_the_window_stays_out_and_the_next_requests_begin_alike(rig: Rig) -> None:
+    model = model_of(rig)
+    model.window = 4000
+    model.default = lambda request: Answer("word " * 50, usage=Usage())
+    agent = await rig.host.open(SPEC)
+    notices: list[Notice] = []
+    for number in range(40):
+        notices += (await rig.say(agent, f"question {number} " + "word " * 50)).notices
+    firsts = [r.messages[0].text for r in model.requests]
+    assert 2 <= len(dict.fromkeys(firsts)) <= 8
+    assert [n.key for n in notices] == ["history_cut"]
+    assert len(await transcript.history(rig.store, agent.session_id)) == 80
+
+
 async def test_MD_19b_another_400_is_no_overflow(rig: Rig) -> None:
     model = model_of(rig)
     model.default = lambda request: Answer(error=ModelError("bad", kind="bad_request", status=400))
@@ -258,7 +275,8 @@ async def test_MD_21_a_lone_surrogate_in_a_result_breaks_nothing(rig: Rig) -> No
     await rig.restart()
     model.script = [Answer("", (call("act"),)), Answer("seen \udc00")]
     agent = await rig.host.open(SPEC)
-    await rig.say(agent, "go \ud800")
+    assert (await rig.say(agent, "go \ud800")).text.startswith("seen ")
+    await rig.say(agent, "again")
     for request in model.requests:
         "".join(m.text for m in request.messages).encode()
     [result] = results(model.requests[1])

@@ -18,7 +18,8 @@ from hermes.tools import Tool, ToolContext, ToolResult
 async def roll(arguments, context: ToolContext) -> ToolResult:
     return ToolResult("4")
 
-TOOLS = (Tool(name="roll", description="Roll.", parameters={"type": "object", "properties": {}}, handler=roll),)
+SCHEMA = {"type": "object", "properties": {}}
+TOOLS = (Tool(name="roll", description="Roll.", parameters=SCHEMA, handler=roll),)
 """
 
 
