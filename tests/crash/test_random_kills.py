@@ -1,0 +1,88 @@
+"""A hundred kills at random instants while messages flow."""
+
+import asyncio
+import os
+import random
+import time
+from itertools import count
+
+import pytest
+
+from tests.crash.daemon import DaemonEnded
+from tests.crash.house import House, MakeHouse, asks, asks_tools
+
+KILLS = int(os.environ.get("CRASH_KILLS", "50"))
+_MESSAGES_A_SECOND = 8.0
+_CHATS = 12
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mode", ["resend", "drop"])
+async def test_random_kills_under_load(mode: str, make_house: MakeHouse) -> None:
+    seed = int(os.environ.get("CRASH_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"{mode}: CRASH_SEED={seed}")
+    chance = random.Random(seed)
+    house = make_house(delivery={"on_unknown": mode}, resume_max_starts=1000)
+    began = time.monotonic()
+
+    flow = asyncio.create_task(_flow(house, random.Random(seed + 1)))
+    for _ in range(KILLS):
+        await _one_life(house, chance)
+    flow.cancel()
+    await asyncio.gather(flow, return_exceptions=True)
+
+    await (await house.start()).until_ready()
+    await house.senders_done(120.0)
+    await house.answered([t for t in house.sent if not (mode == "drop" and house.excused[t])], 60.0)
+    assert await house.stop() == 0
+    figures = house.check(mode)
+    print(f"{mode}: {figures}, {house.kills} kills, {time.monotonic() - began:.0f} s")
+    assert figures["lost" if mode == "resend" else "doubled"] == 0
+    assert figures["messages"] > KILLS
+    _check_order(house)
+
+
+async def _one_life(house: House, chance: random.Random) -> None:
+    """A life with a random end: mostly soon after it is ready, sometimes while it starts."""
+    daemon = await house.start()
+    if chance.random() < 0.8:
+        await daemon.until_ready()
+        await asyncio.sleep(chance.uniform(0.1, 0.8))  # the instant of the kill is what is tried here
+    else:
+        await asyncio.sleep(chance.uniform(0.2, 1.5))
+    if daemon.has_ended:
+        raise DaemonEnded(daemon.stderr)
+    await house.kill()
+
+
+async def _flow(house: House, chance: random.Random) -> None:
+    """Messages of all kinds, some with tools, some with a slow model; never a pause for a dead daemon."""
+    for number in count(1):
+        kind = chance.choice(("tg", "hook", "api"))
+        token = f"m-{kind}-{number}"
+        text = chance.choice((asks(token), asks_tools(token), asks(token, "[[delay=300]]")))
+        if kind == "tg":
+            house.send_telegram(token, text, chat=100 + chance.randrange(_CHATS))
+        elif kind == "hook":
+            house.send_webhook(token, text)
+        else:
+            house.send_api(token, text)
+        await asyncio.sleep(chance.expovariate(_MESSAGES_A_SECOND))
+
+
+def _check_order(house: House) -> None:
+    """Answers of a chat come in the order of its messages."""
+    for chat in range(100, 100 + _CHATS):
+        asked = [t for t, s in house.sent.items() if s.kind == "telegram" and s.chat == chat]
+        places = {
+            t: n
+            for n, text in reversed(list(enumerate(_texts(house, chat))))
+            for t in asked
+            if f"{t}." in text
+        }
+        order = sorted(places, key=places.__getitem__)
+        assert order == [t for t in asked if t in places], f"chat {chat}: {order}"
+
+
+def _texts(house: House, chat: int) -> list[str]:
+    return house.telegram.chats[chat].texts() if chat in house.telegram.chats else []
