@@ -1,5 +1,1 @@
 """The HTTP API: OpenAI's chat completions, so that any program that speaks them can talk to the agent."""
-
-from adapters.api.adapter import build
-
-__all__ = ["build"]

@@ -36,7 +36,8 @@ class Chat:
 
     text: the new message. history: what was said before, only without a session. idempotency: SHA-256 of
     the header, if there was one.
-    fingerprint: SHA-256 over body and session, equal only for the same request.
+    fingerprint: SHA-256 over what is asked and the session; how the answer is sent (`stream`) does not count, so
+        that a repeat may ask for the other way.
     """
 
     text: str
@@ -66,8 +67,13 @@ def parse_chat(headers: Mapping[str, str], body: bytes) -> Chat:
         include_usage=isinstance(options, dict) and options.get("include_usage") is True,
         session=session,
         idempotency=None if key is None else hashlib.sha256(key.encode()).hexdigest(),
-        fingerprint=hashlib.sha256(f"{session or ''}\n".encode() + body).hexdigest(),
+        fingerprint=_fingerprint(session, raw),
     )
+
+
+def _fingerprint(session: str | None, raw: JSONObject) -> str:
+    asked = {name: value for name, value in raw.items() if name not in ("stream", "stream_options")}
+    return hashlib.sha256(f"{session or ''}\n{json.dumps(asked, sort_keys=True)}".encode()).hexdigest()
 
 
 def _header(headers: Mapping[str, str], name: str, pattern: re.Pattern[str], rule: str) -> str | None:

@@ -30,6 +30,8 @@ __all__ = ["Webhook", "build"]
 
 _log = structlog.get_logger("adapters.webhook")
 _OFF_THE_LOOP = 32 * 1024  # bytes of a body from which hashing and parsing are worth a thread
+_FOLDERS = ("webhooks", "webhook")
+"""Where routes are served: both spellings are common in senders' settings."""
 _PULSE = 30.0
 
 
@@ -69,12 +71,14 @@ class Webhook:
         """Add the routes. Raises `ConfigError` when another instance has a route of the same name."""
         taken = {resource.canonical for resource in router.resources()}
         for route in self._routes:
-            path = f"/webhooks/{route.name}"
-            if path in taken:
+            paths = [f"/{folder}/{route.name}" for folder in _FOLDERS]
+            if taken.intersection(paths):
                 where = f"platforms.{self._context.instance}.routes.{route.name}"
                 raise ConfigError(f"{where}: another webhook platform has a route of this name.")
             _warn(self._context.instance, route)
-            router.add_post(path, _Endpoint(route, self._context, intake).handle)
+            endpoint = _Endpoint(route, self._context, intake)
+            for path in paths:
+                router.add_post(path, endpoint.handle)
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract
         """Nothing can be sent to a webhook, so nothing is cut."""

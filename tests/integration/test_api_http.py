@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from adapters.api import build
+from adapters.api.adapter import build
 from adapters.api.settings import ApiSettings
 from hermes.adapter import HttpAdapter, HttpLimits
 from hermes.agent import TextDelta, TextReset, ToolEnded, ToolStarted, TurnEnded

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.webhook import build
+from adapters.webhook.adapter import build
 from adapters.webhook.settings import WebhookSettings
 from hermes.adapter import HttpLimits
 from hermes.agent import TurnEnded

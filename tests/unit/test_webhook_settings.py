@@ -7,7 +7,7 @@ from aiohttp import web
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from adapters.webhook import build
+from adapters.webhook.adapter import build
 from adapters.webhook.settings import WebhookSettings
 from hermes.adapter import HttpAdapter
 from hermes.clock import SystemClock
