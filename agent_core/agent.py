@@ -69,6 +69,7 @@ class Recorder:
             jobs.append(transcript.add_step(self._turn_id, step, progress=progress))
         changed = save_state(self._facts.session_id, self._facts.state)
         await self._parts.store.write(*jobs, *changed)
+        self._facts.state.saved()
         reached("step.stored")
         if progress:
             self._io.step_stored()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from hermes.messages import JSONObject
 from hermes.store import Job
 
 __all__ = ["Host"]
+
+log = logging.getLogger(__name__)
 
 _MOST_GAUGES = 64
 
@@ -67,6 +70,9 @@ class Host:
         files = await asyncio.to_thread(
             bootstrap.read, workspace, self._parts.home.soul, context_files=wanted
         )
+        for piece in (files.soul, *files.pieces):
+            if piece is not None and piece.refused:
+                log.warning("prompt.file_refused", extra={"file": piece.name, "reason": piece.refused})
         day = time.strftime("%Y-%m-%d", time.gmtime(self._parts.clock.time()))
         language = snapshot.get("language", Language).name
         return build_prompt(PromptParts(spec.platform, spec.kind, files, str(workspace), day, language))

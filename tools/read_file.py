@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import BinaryIO
 
 from hermes.errors import ToolError
 from hermes.messages import JSONObject
@@ -18,7 +21,9 @@ _MOST_LINES = 2000
 _MOST_CHARS = 24_000
 """Below the cap of results, so that a page is never itself kept as a file."""
 _LONGEST_LINE = 2000
-_SEEN_BYTES = 32 * 1024 * 1024
+_CHUNK = 4 * _LONGEST_LINE + 8
+"""Bytes of a line that are read; a character takes at most four."""
+_SEEN_BYTES = 16 * 1024 * 1024
 """How far into a file lines are looked for."""
 
 
@@ -29,13 +34,12 @@ def read_file(asked: JSONObject, context: ToolContext) -> ToolResult:
     with open_regular(place) as descriptor:
         size = os.fstat(descriptor).st_size
         with os.fdopen(os.dup(descriptor), "rb") as file:
-            head = file.read(8192)
-            if b"\0" in head:
+            if b"\0" in file.read(8192):
                 return ToolResult(
                     f"{place.shown} is a binary file of {size:,} bytes; its content is not shown."
                 )
             file.seek(0)
-            lines, is_more = _lines(file.read(_SEEN_BYTES + 1), first, most)
+            lines, is_more = _page(_lines(file), first, most)
     if not lines:
         note = "is empty" if size == 0 else f"has no line {first} within its first {_SEEN_BYTES:,} bytes"
         return ToolResult(f"{place.shown} {note}.", ok=size == 0)
@@ -54,20 +58,31 @@ def _place(asked: str, context: ToolContext) -> Place:
     return locate(context.workspace, asked, context.services)
 
 
-def _lines(data: bytes, first: int, most: int) -> tuple[list[str], bool]:
+def _page(lines: Iterator[bytes], first: int, most: int) -> tuple[list[str], bool]:
     """The lines wanted, within the bound of characters, and whether there are more."""
     out: list[str] = []
     left = _MOST_CHARS
-    all_lines = data.splitlines()
-    for raw in all_lines[first - 1 : first - 1 + most]:
-        line = raw[: _LONGEST_LINE * 4].decode("utf-8", "replace")
-        if len(line) > _LONGEST_LINE or len(raw) > _LONGEST_LINE * 4:
+    for raw in islice(lines, first - 1, None):
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if len(line) > _LONGEST_LINE:
             line = line[:_LONGEST_LINE] + " [...]"
         left -= len(line) + 8
-        if left < 0 and out:
-            break
+        if len(out) >= most or (left < 0 and out):
+            return out, True
         out.append(line)
-    return out, first - 1 + len(out) < len(all_lines)
+    return out, False
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Line by line, long ones cut, so that neither a long line nor many short ones fill the memory."""
+    seen = 0
+    while seen < _SEEN_BYTES and (raw := file.readline(_CHUNK)):
+        seen += len(raw)
+        rest = raw
+        while len(rest) == _CHUNK and not rest.endswith(b"\n") and seen < _SEEN_BYTES:
+            rest = file.readline(_CHUNK)
+            seen += len(rest)
+        yield raw
 
 
 TOOLS = (

@@ -8,6 +8,7 @@ Imports nothing but the standard library, so that it starts at once. Links are n
 """
 
 import fnmatch
+import io
 import json
 import os
 import re
@@ -68,8 +69,8 @@ class Search:
         data = _text(folder, file)
         if data is None or self.pattern is None:
             return
-        for number, line in enumerate(data.splitlines(), 1):
-            if self.pattern.search(line):
+        for number, line in enumerate(io.StringIO(data), 1):
+            if self.pattern.search(line.rstrip("\r\n")):
                 yield f"{shown}:{number}: {line.strip()[:_LONGEST]}"
             if number % 1000 == 0 and time.monotonic() > self.deadline:
                 self.note = f"stopped in {shown}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.store import sessions, transcript
-from hermes.agent import SessionSpec, TurnInput, TurnOutcome
+from hermes.agent import Agent, AgentHost, SessionSpec, TurnInput, TurnOutcome
 from hermes.messages import JSONObject, Message
 from hermes.testing import Answer, ScriptedModel
 from hermes.tools import Tool, ToolContext
@@ -35,6 +35,12 @@ async def starts(rig: Rig, turn_id: str) -> int:
     [row] = await rig.store.read("SELECT starts FROM turns WHERE id = ?", (turn_id,))
     count: int = row[0]
     return count
+
+
+async def test_the_protocols_are_kept(rig: Rig) -> None:
+    host: AgentHost = rig.host
+    agent: Agent = await host.open(SPEC)
+    assert agent.session_id
 
 
 async def test_a_turn_is_open_from_begin_to_close(rig: Rig) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,22 @@ def test_a_big_file_comes_in_pages_below_the_cap(context: ToolContext) -> None:
     assert len(page) < 30_000
     assert "x [...]\n2|line" in page
     assert page.endswith("]")
+
+
+def test_neither_one_long_line_nor_many_short_ones_fill_the_memory(context: ToolContext) -> None:
+    (context.workspace / "long").write_bytes(b"x" * 5_000_000 + b"\nsecond\n")
+    (context.workspace / "many").write_bytes(b"ab\n" * 400_000)
+    tracemalloc.start()
+    assert read(context, "long").startswith("1|xxx")
+    assert read(context, "many", offset=300_000, limit=1).startswith("300000|ab")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2_000_000
+
+
+def test_a_long_line_is_one_line(context: ToolContext) -> None:
+    (context.workspace / "long").write_bytes(b"\xe4\xbb\x8a" * 50_000 + b"\r\nsecond")
+    assert read(context, "long", offset=2) == "2|second"
 
 
 def test_binary_and_empty_files_are_told(context: ToolContext) -> None:
