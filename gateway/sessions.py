@@ -88,6 +88,7 @@ class Sessions:
         for row in work.rows:
             if row.event.kind in ("api", "terminal"):
                 self._feeds.open(row.ticket)
+        self._turns.expect(work)
         self._add(work.spec.key, work)
 
     def _add(self, key: str, item: InboxRow | TurnWork) -> None:

@@ -14,8 +14,7 @@ and is run again once the store is back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -25,6 +24,7 @@ from gateway.feeds import Feed
 from gateway.ledger import Draft, InboxRow, InboxState, OutboxRow
 from gateway.parts import Parts
 from gateway.presenter import showing_typing
+from gateway.probation import Probation
 from hermes.agent import (
     Agent,
     SessionSpec,
@@ -100,9 +100,14 @@ class Turns:
         self._feeds = parts.feeds
         self._clock = parts.clock
         self._say = parts.say
-        self._last_start = asyncio.Lock()
+        self._probation = Probation()
         self.running = 0
         self.finished = 0
+
+    def expect(self, work: TurnWork) -> None:
+        """A turn that an earlier process left open will be run; said of all of them before the first one runs."""
+        if work.last_start:
+            self._probation.expect()
 
     async def run(self, work: TurnWork, started: Callable[[ActiveTurn | None], None]) -> None:
         """Run the turn to its end.
@@ -113,7 +118,8 @@ class Turns:
         """
         self.running += 1
         try:
-            async with self._alone_if(work.last_start) as stored:
+            probation = self._probation.entered(resumed=work.resumed, last_start=work.last_start)
+            async with probation as stored:
                 while True:
                     try:
                         return await self._attempt(work, started, stored)
@@ -125,26 +131,6 @@ class Turns:
             started(None)
             self.running -= 1
             self.finished += 1
-
-    @asynccontextmanager
-    async def _alone_if(self, last_start: bool) -> AsyncIterator[Callable[[], None]]:
-        """A turn on its last start runs alone among such turns until it stores a step or ends."""
-        if not last_start:
-            yield lambda: None
-            return
-        await self._last_start.acquire()
-        held = True
-
-        def release() -> None:
-            nonlocal held
-            if held:
-                held = False
-                self._last_start.release()
-
-        try:
-            yield release
-        finally:
-            release()
 
     async def _attempt(
         self, work: TurnWork, started: Callable[[ActiveTurn | None], None], on_step: Callable[[], None]

@@ -326,7 +326,7 @@ class House:
                 continue
             figures["doubled"] += len(shown) > 1
             figures["lost"] += not shown
-            if problem := _problem(shown, self.excused[token], mode, dropped=token in dropped):
+            if problem := problem_of(shown, self.excused[token], mode, dropped=token in dropped):
                 wrong.append(f"{token}: {problem}: {shown}, excused {self.excused[token]}")
         books = self.query("SELECT state, count(*) FROM inbox GROUP BY state")
         if dict(books) != {"answered": len(self.sent)}:
@@ -348,7 +348,7 @@ class House:
         return "\n".join(part[-3000:] for part in [*self.log[-2:], *now])
 
 
-def _problem(shown: list[str], excused: int, mode: str, *, dropped: bool) -> str | None:
+def problem_of(shown: list[str], excused: int, mode: str = "resend", *, dropped: bool = False) -> str | None:
     """What is wrong with the answers of one message."""
     marked = sum(t.startswith(AGAIN) for t in shown)
     if not excused:
