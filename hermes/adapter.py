@@ -176,7 +176,9 @@ class Adapter(Protocol):
     """One platform instance."""
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """What the platform can do; the same object for the adapter's life."""
+        ...
 
     async def run(self, intake: Intake) -> None:
         """Connect, receive, hand everything to `intake`, until cancelled.

@@ -29,10 +29,13 @@ class SystemClock:
     """The machine's clock."""
 
     def time(self) -> float:
+        """See `Clock.time`."""
         return time.time()
 
     def monotonic(self) -> float:
+        """See `Clock.monotonic`."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
+        """See `Clock.sleep`; nothing and less are a turn of the loop."""
         await asyncio.sleep(max(0.0, seconds))

@@ -159,7 +159,7 @@ class Network:
         return None if direct else self.proxy
 
 
-S = TypeVar("S", bound=Section)
+_S = TypeVar("_S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Snapshot:
     platforms: Mapping[str, PlatformSettings]
     warnings: tuple[str, ...] = field(default=())
 
-    def get(self, name: str, model: type[S]) -> S:
+    def get(self, name: str, model: type[_S]) -> _S:
         """The section `name`, which must be a `model`; its defaults where the file says nothing."""
         found = self.sections.get(name)
         if found is None:

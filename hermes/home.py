@@ -33,14 +33,17 @@ class Home:
 
     @property
     def config(self) -> Path:
+        """The settings, written by people and by `hermes config set`."""
         return self.root / "config.yaml"
 
     @property
     def env(self) -> Path:
+        """The secrets."""
         return self.root / ".env"
 
     @property
     def state(self) -> Path:
+        """The database; nobody but the lock's holder opens it for writing."""
         return self.root / "state.db"
 
     @property
@@ -50,6 +53,7 @@ class Home:
 
     @property
     def pid(self) -> Path:
+        """The daemon's process id, for people and scripts; the lock is what counts."""
         return self.root / "hermes.pid"
 
     @property
@@ -59,6 +63,7 @@ class Home:
 
     @property
     def logs(self) -> Path:
+        """The daemon's log files."""
         return self.root / "logs"
 
     @property
@@ -78,6 +83,7 @@ class Home:
 
     @property
     def soul(self) -> Path:
+        """Who the agent is, in the user's words; part of the system prompt."""
         return self.root / "SOUL.md"
 
     def sessions(self, agent_id: str) -> Path:

@@ -33,10 +33,12 @@ class ToolCall:
     raw: str = ""
 
     def to_json(self) -> JSONObject:
+        """A JSON object with all fields."""
         return {"id": self.id, "name": self.name, "arguments": self.arguments, "raw": self.raw}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> ToolCall:
+        """The inverse of `to_json`. Raises `KeyError` without id or name."""
         return cls(raw["id"], raw["name"], raw.get("arguments"), raw.get("raw", ""))
 
 
@@ -96,6 +98,7 @@ class Message:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Message:
+        """The inverse of `to_json`. Raises `KeyError` without a role."""
         return cls(
             role=raw["role"],
             text=raw.get("text", ""),

@@ -27,9 +27,11 @@ class FakeClock:
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def time(self) -> float:
+        """See `Clock.time`; moved by `advance` and `jump`."""
         return self._wall
 
     def monotonic(self) -> float:
+        """See `Clock.monotonic`; 0 at the start, moved by `advance`."""
         return self._mono
 
     @property
@@ -38,6 +40,7 @@ class FakeClock:
         return sum(not f.done() for _, _, f in self._sleepers)
 
     async def sleep(self, seconds: float) -> None:
+        """See `Clock.sleep`; returns when `advance` has come so far."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -89,16 +92,19 @@ class FakeAdapter:
     on_sent: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def run(self, intake: Intake) -> None:
+        """Connected at once, until cancelled; a test hands events to `intake` itself."""
         self.intake = intake
         intake.state("connected")
         self.started.set()
         await asyncio.Event().wait()
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract's form
+        """Plain text in pieces of `limit` characters."""
         text = markdown.strip()
         return [Piece(text[i : i + self.limit]) for i in range(0, len(text), self.limit)]
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        """See `Adapter.send`; a repeat shows as "(again) TEXT"."""
         failure = self.failures.pop(0) if self.failures else None
         if failure is None or type(failure).__name__ == "OutcomeUnknown":
             async with self.on_sent:
@@ -109,9 +115,11 @@ class FakeAdapter:
         return Receipt(str(len(self.sent)))
 
     async def typing(self, target: Target) -> None:
+        """Note the target in `typed`."""
         self.typed.append(target)
 
     async def aclose(self) -> None:
+        """Note it in `closed`."""
         self.closed = True
 
     async def wait_sent(self, count: int) -> None:
@@ -153,6 +161,7 @@ class ScriptedModel:
     closed: bool = False
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
+        """See `Model.complete`; the next answer of the script."""
         self.requests.append(request)
         answer = self.script.pop(0) if self.script else self.default(request)
         self.running += 1
@@ -175,4 +184,5 @@ class ScriptedModel:
         return Completion(Message("assistant", answer.text, answer.tool_calls), answer.usage, finish)
 
     async def aclose(self) -> None:
+        """Note it in `closed`."""
         self.closed = True
