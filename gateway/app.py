@@ -229,7 +229,9 @@ class Gateway:
         if self._http is not None:
             states = self.core.supervisor.conditions
             named = ",".join(f"{n}:{c.state}" for n, c in states.items() if n != "terminal") or "none"
-            print(f"ready {self._http.url} platforms={named}", file=sys.stderr, flush=True)  # noqa: T201  what who started us waits for
+            # One write: the log has the same stream, and whoever started us reads whole lines.
+            sys.stderr.write(f"ready {self._http.url} platforms={named}\n")
+            sys.stderr.flush()
             log.info("ready", url=self._http.url, platforms=named)
         self._notifier.ready()
         if self._options.on_ready is not None:
