@@ -6,8 +6,9 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
-from gateway.cli.chat.link import Link, LinkLost
+from gateway.cli.chat.link import Link
 from gateway.cli.chat.view import View
 from hermes.errors import HermesError
 
@@ -21,14 +22,14 @@ class Interrupted(Exception):
 async def exchange(link: Link, view: View, text: str) -> str:
     """Send `text` and show the answer; the turn's state, "refused" or "interrupted". Raises `Interrupted`."""
     turn = asyncio.create_task(_follow(link, view, text), name="exchange")
-    stops: set[asyncio.Task[None]] = set()
+    stops: list[asyncio.Task[dict[str, Any]]] = []
     interrupts = 0
 
     def interrupt() -> None:
         nonlocal interrupts
         interrupts += 1
         if interrupts == 1:
-            stops.add(asyncio.create_task(_stop(link), name="stop"))
+            stops.append(asyncio.create_task(_stop(link), name="stop"))
         else:
             link.hurry()
             turn.cancel()
@@ -37,6 +38,9 @@ async def exchange(link: Link, view: View, text: str) -> str:
     try:
         with _on_interrupt(interrupt):
             state = await turn
+            if state == "stopped":
+                for stop in stops:  # what the command answers is what there is to say
+                    view.show(await stop)
     except asyncio.CancelledError:
         if interrupts > 1:
             raise Interrupted from None
@@ -58,10 +62,13 @@ async def _follow(link: Link, view: View, text: str) -> str:
     return state
 
 
-async def _stop(link: Link) -> None:
-    with suppress(HermesError, LinkLost):  # whoever runs the turn has gone; its own line says so
-        async for _ in link.ask("/stop"):
-            pass
+async def _stop(link: Link) -> dict[str, Any]:
+    """The answer to the command."""
+    last: dict[str, Any] = {"type": "again"}
+    with suppress(HermesError):  # whoever runs the turn has gone; its own line says so
+        async for update in link.ask("/stop"):
+            last = update
+    return {**last, "state": "stopped"}
 
 
 @contextmanager

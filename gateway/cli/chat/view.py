@@ -123,13 +123,12 @@ class Drawn:
 
     def _settle(self) -> None:
         done, _ = split_done(self._text[self._printed :])
-        if done:
-            self._print(done)
-            self._printed += len(done)
+        self._printed += len(done)  # before it is printed, since printing redraws what grows
+        self._print(done)
 
     def _flush(self) -> None:
-        self._print(self._text[self._printed :])
-        self._printed = len(self._text)
+        rest, self._printed = self._text[self._printed :], len(self._text)
+        self._print(rest)
 
     def _start_anew(self, at: int) -> None:
         if self._printed > at:
