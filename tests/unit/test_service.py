@@ -61,7 +61,7 @@ async def test_PR_13_ready_status_and_stopping_are_told(manager: Manager, tmp_pa
 
 
 async def test_PR_13_pings_come_within_half_the_interval(manager: Manager, tmp_path: Path) -> None:
-    notifier = Notifier.from_environ(environ(tmp_path, WATCHDOG_USEC="200000", WATCHDOG_PID=str(os.getpid())))
+    notifier = Notifier.from_environ(environ(tmp_path, WATCHDOG_USEC="1000000", WATCHDOG_PID=str(os.getpid())))
     notifier.feed()
     times = []
     for _ in range(5):
@@ -69,9 +69,9 @@ async def test_PR_13_pings_come_within_half_the_interval(manager: Manager, tmp_p
         times.append(time.monotonic())
     await notifier.aclose()
     gaps = [b - a for a, b in pairwise(times)]
-    assert sorted(gaps)[2] <= 0.1  # the middle one: a busy machine may delay one
+    assert sorted(gaps)[2] <= 0.5  # the middle one: a busy machine may delay one
     manager.heard()
-    await asyncio.sleep(0.15)
+    await asyncio.sleep(0.6)
     assert manager.heard() == []  # and none after the end
 
 
