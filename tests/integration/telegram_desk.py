@@ -18,6 +18,8 @@ from hermes.events import Event, Ignored, Parsed, Target, Unparsable, Verdict, W
 from hermes.testing import FakeClock
 from tests.peers.telegram import TelegramPeer
 
+_PATIENCE = 20.0  # real seconds, so that what never comes ends a test
+
 
 @dataclass
 class Desk:
@@ -79,7 +81,7 @@ class Desk:
         raise NotImplementedError
 
     async def until(self, predicate: Callable[[], bool]) -> None:
-        async with self.changed:
+        async with asyncio.timeout(_PATIENCE), self.changed:
             await self.changed.wait_for(predicate)
 
     async def _tell(self) -> None:
@@ -130,9 +132,10 @@ async def running(
 async def pass_time(clock: FakeClock, seconds: float, done: Callable[[], bool]) -> float:
     """Let fake time pass whenever the adapter sleeps, for `seconds` or until `done`; return what passed."""
     began = clock.monotonic()
-    while clock.monotonic() - began < seconds and not done():
-        if clock.sleeping:
-            await clock.advance(1.0)
-        else:
-            await asyncio.sleep(0)
+    async with asyncio.timeout(_PATIENCE):
+        while clock.monotonic() - began < seconds and not done():
+            if clock.sleeping:
+                await clock.advance(1.0)
+            else:
+                await asyncio.sleep(0)
     return clock.monotonic() - began
