@@ -77,8 +77,8 @@ class FakeClock:
 class FakeAdapter:
     """A platform in memory.
 
-    `sent` is what people see; `failures` are raised by the next sends, in order, before (`NotTaken` ...) or,
-    for `OutcomeUnknown`, after the message was taken.
+    `limit`: characters of a piece, the mark of a repeat aside. `sent` is what people see; `failures` are raised
+    by the next sends, in order, before (`NotTaken` ...) or, for `OutcomeUnknown`, after the message was taken.
     """
 
     limit: int = 4096

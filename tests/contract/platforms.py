@@ -1,0 +1,221 @@
+"""Platforms behind adapters, as a contract test sees them: what is shown, who writes, what goes wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from adapters.api.adapter import build as build_api
+from adapters.api.settings import ApiSettings
+from adapters.terminal.adapter import build as build_terminal
+from adapters.terminal.settings import TerminalSettings
+from adapters.webhook.adapter import build as build_webhook
+from adapters.webhook.settings import WebhookSettings
+from examples.adapter_memory import LIMIT, ROOMS, Away, Lost, MemorySettings, Muted, Room
+from examples.adapter_memory import build as build_memory
+from hermes.adapter import Adapter, AdapterContext, AdapterState, HttpLimits
+from hermes.clock import Clock, SystemClock
+from hermes.config import Network
+from hermes.errors import ConfigError, OutcomeUnknown, Rejected, StoreUnavailable, Unreachable
+from hermes.events import Parsed, Target, Verdict, Watermark
+from hermes.testing import FakeAdapter
+from tests.integration.telegram_desk import Desk, make_adapter
+from tests.peers.telegram import Fault, TelegramPeer, refusal, units
+
+
+class Platform(Protocol):
+    """A platform that can be sent to, with a target there."""
+
+    @property
+    def adapter(self) -> Adapter: ...
+
+    @property
+    def target(self) -> Target: ...
+
+    @property
+    def limit(self) -> int: ...
+
+    def size(self, text: str) -> int:
+        """In the unit that the platform counts by."""
+
+    def shown(self) -> list[str]:
+        """Texts that people see, in order."""
+
+    async def lose(self) -> None:
+        """The next send is shown, but its answer gets lost."""
+
+    async def refuse(self) -> None:
+        """The next send is refused for good."""
+
+    async def go_away(self) -> None:
+        """From now on nothing can be reached."""
+
+
+class Receiving(Platform, Protocol):
+    """A platform that people write on."""
+
+    def build(self, clock: Clock) -> Adapter:
+        """An adapter as a new process would make it."""
+
+    async def write(self, text: str) -> None:
+        """Somebody writes."""
+
+    async def write_nonsense(self) -> None:
+        """Something that no program can read comes in."""
+
+
+def context(instance: str, clock: Clock | None = None) -> AdapterContext:
+    def targets(text: str) -> Target:
+        raise ConfigError(text)
+
+    return AdapterContext(
+        instance, clock or SystemClock(), Network(), HttpLimits(), Path("/nonexistent"), (), targets
+    )
+
+
+@dataclass
+class Fake:
+    adapter: FakeAdapter = field(default_factory=FakeAdapter)
+    target: Target = field(default_factory=lambda: Target("fake", "1"))
+
+    @property
+    def limit(self) -> int:
+        return self.adapter.limit + len("(again) ")
+
+    def size(self, text: str) -> int:
+        return len(text)
+
+    def shown(self) -> list[str]:
+        return [text for _, text, _ in self.adapter.sent]
+
+    async def lose(self) -> None:
+        self.adapter.failures.append(OutcomeUnknown())
+
+    async def refuse(self) -> None:
+        self.adapter.failures.append(Rejected())
+
+    async def go_away(self) -> None:
+        self.adapter.failures += [Unreachable()] * 9
+
+
+class Telegram:
+    target = Target("telegram", "5")
+    limit = 4096
+
+    def __init__(self, peer: TelegramPeer) -> None:
+        self.peer = peer
+        peer.add_chat(5)
+        self.adapter = self.build(SystemClock())
+
+    def build(self, clock: Clock) -> Adapter:
+        return make_adapter(self.peer, clock)
+
+    def size(self, text: str) -> int:
+        return units(text)
+
+    def shown(self) -> list[str]:
+        return self.peer.chats[5].texts()
+
+    async def lose(self) -> None:
+        self.peer.faults.add("sendMessage", Fault("lost"))
+
+    async def refuse(self) -> None:
+        self.peer.faults.add("sendMessage", refusal(403, "Forbidden: bot was blocked by the user"))
+
+    async def go_away(self) -> None:
+        await self.peer.stop()
+
+    async def write(self, text: str) -> None:
+        self.peer.push_text(text, 5)
+
+    async def write_nonsense(self) -> None:
+        self.peer.push_raw({"message": {"text": 7, "chat": "?"}})
+
+
+class Memory:
+    """examples/adapter_memory.py"""
+
+    target = Target("memory", "lobby")
+    limit = LIMIT
+
+    def __init__(self) -> None:
+        self.room = ROOMS["lobby"] = Room()
+        self.adapter = self.build(SystemClock())
+
+    def build(self, clock: Clock) -> Adapter:
+        return build_memory(MemorySettings(room="lobby"), context("memory", clock))
+
+    def size(self, text: str) -> int:
+        return len(text)
+
+    def shown(self) -> list[str]:
+        return list(self.room.shown.values())
+
+    async def lose(self) -> None:
+        self.room.trouble = Lost
+
+    async def refuse(self) -> None:
+        self.room.trouble = Muted
+
+    async def go_away(self) -> None:
+        self.room.trouble = Away
+
+    async def write(self, text: str) -> None:
+        await self.room.write({"from": "ana", "text": text})
+
+    async def write_nonsense(self) -> None:
+        await self.room.write("?")
+
+
+def unsendable() -> list[Adapter]:
+    """Adapters whose platforms are only answered, never written to."""
+    return [
+        build_webhook(WebhookSettings(), context("webhook")),
+        build_api(ApiSettings.model_validate({"key": "the-key"}), context("api")),
+        build_terminal(TerminalSettings(), context("terminal")),
+    ]
+
+
+@dataclass
+class Book(Desk):
+    """A desk that also notes each batch that was stored: its items, and its watermark."""
+
+    batches: list[tuple[list[Parsed], Watermark | None]] = field(default_factory=list)
+    connected: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def items(self) -> list[Parsed]:
+        return [item for items, _ in self.batches for item in items]
+
+    async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
+        verdicts = await super().take(items, watermark)
+        self.batches.append((list(items), watermark))
+        await self._tell()
+        return verdicts
+
+    def state(self, state: AdapterState, reason: str | None = None) -> None:
+        super().state(state, reason)
+        if state == "connected":
+            self.connected.set()
+
+
+@asynccontextmanager
+async def running(adapter: Adapter, desk: Desk) -> AsyncIterator[asyncio.Task[None]]:
+    """The adapter at work; like the gateway's supervisor it is started anew when it ends with an error."""
+
+    async def keep_running() -> None:
+        while True:
+            try:
+                await adapter.run(desk)
+            except StoreUnavailable:
+                await asyncio.sleep(0)
+
+    task = asyncio.create_task(keep_running(), name="run")
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait((task,), timeout=5)
+        assert task.cancelled()
