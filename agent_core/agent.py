@@ -47,6 +47,8 @@ class SessionFacts:
     is_new: bool = True
     """The session's row or its prompt is not on disk yet."""
     state: SessionState = field(default_factory=SessionState)
+    model: str | None = None
+    """The model chosen for this conversation, in place of the agent's."""
 
 
 class Recorder:
@@ -91,6 +93,11 @@ class SessionAgent:
     def session_id(self) -> str:
         """See `Agent.session_id`."""
         return self._facts.session_id
+
+    @property
+    def model(self) -> str | None:
+        """The model chosen for this conversation; `None`: the agent's."""
+        return self._facts.model
 
     @property
     def spec(self) -> SessionSpec:
@@ -144,7 +151,7 @@ class SessionAgent:
             seq = steps[-1].seq + 1 if steps else 0
         turn = self._turns[request.turn_id]
         try:
-            model = self._parts.model(request.session.agent_id)
+            model = self._parts.model(request.session.agent_id, self._facts.model)
         except ModelError as error:
             return failed(error, TurnOutcome("failed"))
         loop = self._loop(request, io, turn, model, seq)
@@ -236,7 +243,9 @@ class SessionAgent:
 
     def _model_name(self, request: TurnRequest) -> str | None:
         entry = self._parts.agent_entry(request.session.agent_id)
-        return entry.model or self._parts.settings.current().get("llm", LLM).model or None
+        return (
+            self._facts.model or entry.model or self._parts.settings.current().get("llm", LLM).model or None
+        )
 
     def settled(self, request: TurnRequest, outcome: TurnOutcome, shown: str) -> None:
         """See `Agent.settled`."""

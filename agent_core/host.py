@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from agent_core import bootstrap
 from agent_core.agent import SessionAgent, SessionFacts, bounded
+from agent_core.choices import choose_model, chosen_model
 from agent_core.ending import compose
 from agent_core.loop import Gauge
 from agent_core.parts import HostParts
@@ -60,6 +61,7 @@ class Host:
                 is_new=row.prompt_snapshot is None,
                 state=await load_state(parts.store, row.session_id),
             )
+        facts.model = await chosen_model(parts.store, spec.key)
         agent = SessionAgent(parts, facts, self._gauge)
         self._live[spec.key] = agent
         return agent
@@ -133,7 +135,12 @@ class Host:
         live = self._live.get(session_key) if session_key else None
         entry = agents.entry(live.spec.agent_id if live else agents.names()[0])
         llm = snapshot.get("llm", LLM)
-        return "/".join(word for word in (llm.provider, entry.model or llm.model) if word)
+        chosen = live.model if live else None
+        return "/".join(word for word in (llm.provider, chosen or entry.model or llm.model) if word)
+
+    def choose_model(self, session_key: str, name: str | None) -> Job:
+        """See `AgentHost.choose_model`."""
+        return choose_model(session_key, name)
 
     async def aclose(self) -> None:
         """See `AgentHost.aclose`."""

@@ -38,12 +38,12 @@ class Behind(Protocol):
 class HostParts:
     """The surroundings of every agent.
 
-    model: the model for an agent id, shared; raises `ModelError` (kind "config") where none is set up.
+    model: the model for an agent id, or the one of that name, shared; raises `ModelError` (kind "config") where none is set up.
     workspace: the folder of agents that have none of their own. result_chars: the cap of a tool result.
     """
 
     store: Store
-    model: Callable[[str], Model]
+    model: Callable[[str, str | None], Model]
     toolbox: ToolBox
     services: Services
     settings: SettingsSource

@@ -47,6 +47,8 @@ __all__ = ["Gateway", "RunOptions", "local", "serve"]
 
 log = structlog.get_logger("gateway.app")
 
+_MIGRATION = 600.0
+"""Seconds that a service manager leaves us for bringing the store to this version."""
 _SETTLE = 5.0
 """Seconds that READY waits for the adapters to be in a named state."""
 _FLUSH = 5.0
@@ -111,6 +113,7 @@ class Gateway:
         if note:
             log.warning("home.narrowed", note=note)
         chosen = enabled(first, self._options.only, platforms=self._options.platforms)
+        self._notifier.extend(_MIGRATION)  # an upgrade copies the database first
         store = await wiring.open_store(self._home)
         stack.push_async_callback(store.aclose)
         store.on_fault = lambda fault: (

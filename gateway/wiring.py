@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import structlog
 
 from agent_core.host import Host
 from agent_core.models.limits import Limits
-from agent_core.models.providers import Models, ProviderConfig, find_ollama
+from agent_core.models.providers import PROVIDERS, Models, ProviderConfig, find_ollama, list_models
 from agent_core.parts import HostParts
-from agent_core.settings import LLM, Agents, Language
+from agent_core.settings import LLM, Agents, Language, Provider
 from agent_core.store.behind import Behind
 from agent_core.store.database import SqliteStore
 from agent_core.store.index import ensure_current
@@ -32,8 +32,9 @@ from gateway.settings import NetworkSettings
 from hermes.adapter import Adapter, AdapterContext
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Schema, SettingsSource, Snapshot
-from hermes.errors import HomeError, ModelError
+from hermes.errors import ConfigError, HomeError, ModelError
 from hermes.home import Home
+from hermes.messages import JSONObject
 from hermes.model import Model
 from hermes.services import SearchHit, Services
 from hermes.store import Job, Store
@@ -45,13 +46,17 @@ from tools.toolsets import ToolSelection
 __all__ = [
     "SCHEMA",
     "ChosenModels",
+    "ProviderState",
     "agent_ids",
     "build_adapter",
     "build_host",
     "check_folder",
+    "examine",
     "language",
     "network",
+    "offered_models",
     "open_store",
+    "providers",
     "step_pruner",
 ]
 
@@ -141,15 +146,15 @@ class ChosenModels:
         self._clients = Models()
         self._found: ProviderConfig | None = None
 
-    def __call__(self, agent_id: str) -> Model:
-        """The model for an agent. Raises `ModelError` (kind "config")."""
+    def __call__(self, agent_id: str, name: str | None = None) -> Model:
+        """The model for an agent, or the one called `name`. Raises `ModelError` (kind "config")."""
         if self._fixed is not None:
             return self._fixed
         snapshot = self._settings.current()
         llm = snapshot.get("llm", LLM)
         if llm.chosen() is None and self._found is not None:
-            return self._clients.get(self._found)
-        chosen = snapshot.get("agents", Agents).entry(agent_id).model or llm.model
+            return self._clients.get(replace(self._found, model=name or self._found.model))
+        chosen = name or snapshot.get("agents", Agents).entry(agent_id).model or llm.model
         return self._clients.get(provider_config(snapshot, chosen))
 
     async def prepare(self) -> None:
@@ -202,6 +207,65 @@ def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
         limits=Limits(connect=t.connect, first_byte=t.first_byte, silence=t.silence),
         network=network(snapshot),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState:
+    """A provider of models as it is set up. `base_url` is empty where one is needed and none is given."""
+
+    name: str
+    base_url: str
+    needs_key: bool
+    has_key: bool
+    chosen: bool
+
+
+def providers(snapshot: Snapshot) -> list[ProviderState]:
+    """All that are known, in their table's order."""
+    llm = snapshot.get("llm", LLM)
+    found = []
+    for name, known in PROVIDERS.items():
+        own: Provider = getattr(llm, name)
+        url = own.base_url or known.base_url
+        found.append(ProviderState(name, url, known.needs_key, own.api_key is not None, llm.provider == name))
+    return found
+
+
+async def offered_models(snapshot: Snapshot, name: str) -> list[str]:
+    """The models that a provider offers with its own settings. Raises `ModelError` within a few seconds."""
+    own: Provider = getattr(snapshot.get("llm", LLM), name)
+    config = ProviderConfig(
+        name,
+        base_url=own.base_url,
+        api_key=own.api_key.get_secret_value() if own.api_key else None,
+        headers={header: value.get_secret_value() for header, value in own.headers.items()},
+        limits=Limits(connect=3.0, first_byte=10.0, silence=10.0),
+        network=network(snapshot),
+    )
+    return await list_models(config)
+
+
+async def examine(home: Home, *, fix: bool) -> list[JSONObject]:
+    """What `hermes doctor` finds in the store, after mending where `fix`. The caller holds the home's lock.
+
+    Each has `name`, `ok`, `detail`, `fixable`. Raises `StoreError`.
+    """
+    from agent_core.store import doctor
+
+    done: list[doctor.Finding] = []
+    if fix:
+        store = await open_store(home)
+        found = await doctor.check(store, home.root)
+        await store.aclose()
+        if any(f.name == "index" and not f.ok for f in found):
+            done.append(await asyncio.to_thread(doctor.mend_index, home.state))
+    store = await open_store(home)
+    try:
+        if fix:
+            done += [f for f in await doctor.mend_transcripts(store, home.root) if not f.ok]
+        return [asdict(f) for f in (*await doctor.check(store, home.root), *(f for f in done if not f.ok))]
+    finally:
+        await store.aclose()
 
 
 class _Search:
@@ -268,9 +332,16 @@ def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | N
 def build_adapter(settings: PlatformSettings, context: AdapterContext) -> Adapter:
     """The adapter for one instance; its SDK is imported here and not before."""
     module, _, name = _BUILDERS[settings.type].partition(":")
-    build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(
-        importlib.import_module(module), name
-    )
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in _PACKAGES:
+            raise
+        raise ConfigError(
+            f"platforms.{context.instance} needs the Python package {error.name}; "
+            f"install it with: pip install 'hermes-gateway[{settings.type}]'"
+        ) from error
+    build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(found, name)
     return build(settings, context)
 
 

@@ -311,6 +311,13 @@ class AgentHost(Protocol):
         """`provider/model` that the next turn of the session will use."""
         ...
 
+    def choose_model(self, session_key: str, name: str | None) -> Job:
+        """A job that makes the session's next turns use the provider's model `name`; `None`: the agent's again.
+
+        The caller drops the live agent.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Close model clients."""
         ...

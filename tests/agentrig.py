@@ -89,7 +89,7 @@ class Rig:
     def parts(self) -> HostParts:
         return HostParts(
             store=self.store,
-            model=lambda agent_id: self.model,
+            model=lambda agent_id, name: self.model,
             toolbox=Box(self.tools),
             services=Services(self.home / "spills"),
             settings=Settings(self.home, **self.sections),

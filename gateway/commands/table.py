@@ -93,7 +93,14 @@ async def _status(request: CommandRequest) -> Reply:
 
 
 async def _model(request: CommandRequest) -> Reply:
-    return Reply(request.say("model", model=request.host.model_name(request.row.session_key)))
+    key, wanted = request.row.session_key, request.arguments
+    if not wanted:
+        return Reply(request.say("model", model=request.host.model_name(key)))
+    if request.row.admission == "anyone" or len(wanted.split()) > 1 or len(wanted) > 200:
+        return Reply(request.say("model_refused"))
+    chosen = None if wanted == "default" else wanted
+    text = request.say("model_default") if chosen is None else request.say("model_chosen", model=chosen)
+    return Reply(text, (request.host.choose_model(key, chosen),), forget=True)
 
 
 async def _usage(request: CommandRequest) -> Reply:
@@ -181,7 +188,7 @@ COMMANDS: Mapping[str, Command] = {
         Command("reset", "the same as /new", _new),
         Command("stop", "stop what I am doing", _stop, control=True),
         Command("status", "how things stand", _status, control=True),
-        Command("model", "which model answers", _model),
+        Command("model", "which model answers; /model NAME chooses another", _model),
         Command("usage", "tokens used in this conversation", _usage),
         Command("retry", "answer the last message again", _retry),
         Command("undo", "take the last message and its answer back", _undo),

@@ -293,3 +293,23 @@ async def test_a_reply_to_several_targets_goes_to_each(tmp_path: Path) -> None:
         await g.send("both", reply_to=(Target("telegram", "1"), Target("telegram", "2", "9")))
         await g.answered(2)
         assert sorted((t.chat, t.thread) for t, _, _ in g.adapter.sent) == [("1", None), ("2", "9")]
+
+
+async def test_the_model_of_a_conversation_can_be_chosen_by_people_who_are_known(tmp_path: Path) -> None:
+    config = OPEN.replace('allow_from: ["*"]', 'allow_from: ["5", "*"]')
+    async with rig(tmp_path / "home", config=config) as g:
+        await g.send("/model big-one")
+        await g.send("hi")
+        await g.send("/model")
+        await g.send("/model evil", chat="9")
+        texts = await g.answered(4)
+        assert "big-one" in texts[0]
+        assert "people I know" in "".join(texts)
+        assert any("model is big-one" in t for t in texts)
+    async with rig(tmp_path / "home", config=config) as g:
+        await g.send("hello")
+        await g.send("/model")
+        assert "big-one" in (await g.answered(2))[1]
+        await g.send("/model default")
+        await g.send("/model")
+        assert "big-one" not in (await g.answered(4))[3]
