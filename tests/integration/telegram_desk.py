@@ -33,11 +33,13 @@ class Desk:
     duplicates: int = 0
     refusals: int = 0
     is_full: bool = False
-    gate: asyncio.Event | None = None
+    gate: asyncio.Event | None = None  # a commit waits for it
+    taking: asyncio.Event = field(default_factory=asyncio.Event)
     beats: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
+        self.taking.set()
         if self.gate is not None:
             await self.gate.wait()
         if self.is_full:

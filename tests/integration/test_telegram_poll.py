@@ -7,8 +7,9 @@ import pytest
 import structlog
 
 from hermes.errors import Unauthorized
+from hermes.events import Target
 from hermes.testing import FakeClock
-from tests.integration.telegram_desk import Desk, pass_time, running
+from tests.integration.telegram_desk import Desk, opened, pass_time, running
 from tests.peers.telegram import Fault, TelegramPeer, refusal, too_many
 
 OFFSET = "offset:424242"
@@ -48,9 +49,10 @@ async def test_nothing_is_confirmed_before_it_is_stored(telegram_peer: TelegramP
     desk = Desk(gate=asyncio.Event())
     telegram_peer.push_text("hi", 5)
     async with running(telegram_peer, desk):
-        await telegram_peer.wait_for(
-            lambda: any(c.outcome == "ok" for c in telegram_peer.calls("getUpdates"))
-        )
+        await desk.taking.wait()
+        async with opened(telegram_peer) as other:  # as long as another poll would need to get there
+            for _ in range(3):
+                await other.typing(Target("telegram", "5"))
         assert len(telegram_peer.updates.waiting) == 1
         assert len(telegram_peer.calls("getUpdates")) == 1
         assert desk.gate is not None
