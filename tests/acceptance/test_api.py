@@ -1,0 +1,125 @@
+"""The HTTP API of the installed daemon, with the official client and with clients that go away."""
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+from openai import AsyncOpenAI, AuthenticationError
+
+from tests.acceptance.house import API, KEY, House, answer_of
+
+
+def _client(house: House, key: str = KEY) -> AsyncOpenAI:
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=f"http://127.0.0.1:{house.port}/v1",
+        max_retries=0,
+        http_client=httpx.AsyncClient(trust_env=False, timeout=60),
+    )
+
+
+async def test_the_official_client_streams_and_asks(house: House) -> None:
+    await house.start()
+    async with _client(house) as client:
+        stream = await client.chat.completions.create(
+            model="anything",
+            messages=[{"role": "user", "content": "a b c d [[every=100]] [[chunks=4]]"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        pieces, usage = [], None
+        async for chunk in stream:
+            pieces += [c.delta.content for c in chunk.choices if c.delta.content]
+            usage = chunk.usage or usage
+        assert "".join(pieces) == "echo: a b c d"
+        assert len(pieces) > 1
+        assert usage is not None
+        assert usage.total_tokens > 0
+        whole = await client.chat.completions.create(
+            model="hermes", messages=[{"role": "user", "content": "whole"}]
+        )
+        assert whole.choices[0].message.content == "echo: whole"
+        assert [m.id for m in (await client.models.list()).data] == ["hermes"]
+    async with _client(house, "wrong") as stranger:
+        with pytest.raises(AuthenticationError):
+            await stranger.models.list()
+    await house.stop()
+
+
+async def test_a_repeat_joins_gets_the_same_and_is_kept_over_a_restart(house: House) -> None:
+    await house.start()
+    text = "slow [[delay=1500]]"
+    first = asyncio.create_task(house.ask(text, idempotency="k1"))
+    await house.model_busy()
+    joined = await house.ask(text, idempotency="k1")
+    assert answer_of(joined) == answer_of(await first) == "echo: slow"
+    assert joined.json()["id"] == (await first).json()["id"]
+    assert (await house.ask("something else", idempotency="k1")).status_code == 422
+    await house.stop()
+    await house.start()
+    again = await house.ask(text, idempotency="k1")
+    assert (answer_of(again), again.json()["id"]) == ("echo: slow", joined.json()["id"])
+    streamed = await house.ask(text, idempotency="k1", stream=True)
+    said = [json.loads(line[6:]) for line in streamed.text.splitlines() if line.startswith("data: {")]
+    assert "".join(c["delta"].get("content", "") for d in said for c in d["choices"]) == "echo: slow"
+    assert len(house.model.requests) == 1
+    await house.stop()
+
+
+async def test_named_sessions_keep_their_history_and_nothing_else(house: House) -> None:
+    await house.start()
+    await house.ask("the first thing", session="desk-1")
+    older = [
+        {"role": "user", "content": "made up"},
+        {"role": "assistant", "content": "made up too"},
+        {"role": "user", "content": "the second thing"},
+    ]
+    await house.ask("", session="desk-1", messages=older)
+    seen = str(house.model.requests[-1].body["messages"])
+    assert "the first thing" in seen
+    assert "made up" not in seen
+    await house.ask("", messages=older)
+    one_off = str(house.model.requests[-1].body["messages"])
+    assert "made up too" in one_off
+    assert "the first thing" not in one_off
+    for bad in ("a b", "a/b", "x" * 129, "telegram:1"):
+        assert (await house.ask("x", session=bad)).status_code == 400, bad
+    assert (await house.ask("x", session="y" * 128)).status_code == 200
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    refused = await house.ask("x", tools=tools)
+    assert refused.status_code == 400
+    assert "tools" in refused.json()["error"]["message"]
+
+
+async def _walk_away(house: House, text: str, headers: dict[str, str], **body: Any) -> None:
+    """Ask, and go away once the model is at work."""
+    async with httpx.AsyncClient(trust_env=False, timeout=60, base_url=str(house.client.base_url)) as client:
+        request = {"model": "hermes", "messages": [{"role": "user", "content": text}], **body}
+        asking = asyncio.create_task(
+            client.post(API, json=request, headers={"Authorization": f"Bearer {KEY}", **headers})
+        )
+        await house.model_busy()
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_client_that_goes_away_takes_its_turn_along_unless_it_named_it(
+    house: House, stream: bool
+) -> None:
+    await house.start()
+    await _walk_away(house, "unnamed [[delay=20000]]", {}, stream=stream)
+    await house.model_idle(10)
+    assert house.model.requests[-1].outcome == "client-gone"
+
+    await _walk_away(house, "named [[delay=1500]]", {"Idempotency-Key": "k2"}, stream=stream)
+    answer = await house.ask("named [[delay=1500]]", idempotency="k2", stream=False)
+    if answer.status_code == 422:  # the repeat has to be the same request
+        pytest.fail(answer.text)
+    assert answer_of(answer) == "echo: named"
+    assert house.model.requests[-1].outcome == "ok"
+    assert len(house.model.requests) == 2
