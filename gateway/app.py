@@ -135,11 +135,15 @@ class Gateway:
         self.report = Report(
             core, lag, url=lambda: self._http.url if self._http else None, role=self._options.role
         )
+        for intake in core.intakes.values():
+            intake.hold()
         await self._serve_http(first)
         await self._serve_control()
         self._tasks(lag, first)
         await core.thinking.models.prepare()
         await self._recover(first)
+        for intake in core.intakes.values():
+            intake.release()
         core.supervisor.start(core.intake)
         await core.supervisor.settled(_SETTLE)
         self._ready(first)

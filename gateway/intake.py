@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -66,10 +67,21 @@ class InstanceIntake:
         self._instance = instance
         self._parts = parts
         self.open = True
+        self._released = asyncio.Event()
+        self._released.set()
+
+    def hold(self) -> None:
+        """Let what comes wait: until recovery is done, a new row would be taken up twice, and before older ones."""
+        self._released.clear()
+
+    def release(self) -> None:
+        """Take again."""
+        self._released.set()
 
     async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
         """See `Intake.take`."""
         p = self._parts
+        await self._released.wait()
         if not self.open:
             raise StoreUnavailable("Hermes is stopping.")
         if p.store.fault is not None:
