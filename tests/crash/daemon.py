@@ -23,6 +23,7 @@ class Daemon:
         self.process = process
         self.lines: list[str] = []
         self.ready = asyncio.Event()
+        self._said = asyncio.Event()
         self._reader = asyncio.create_task(self._read(), name="daemon-stderr")
 
     @classmethod
@@ -66,6 +67,13 @@ class Daemon:
             if not self.ready.is_set():
                 raise DaemonEnded(f"exit {code}: {self.stderr[-4000:]}")
 
+    async def until_said(self, words: str, timeout: float = 10.0) -> None:
+        """Wait for these words in its log. Raises `TimeoutError`."""
+        async with asyncio.timeout(timeout):
+            while words not in self.stderr:
+                self._said.clear()
+                await self._said.wait()
+
     @property
     def stderr(self) -> str:
         """Everything it wrote to stderr so far."""
@@ -103,5 +111,6 @@ class Daemon:
         while line := await self.process.stderr.readline():
             text = line.decode(errors="replace")
             self.lines.append(text)
+            self._said.set()
             if text.startswith(_READY):
                 self.ready.set()

@@ -334,7 +334,7 @@ class House:
         open_rows = [r for r in self.outbox() if r.state not in ("sent", "dropped")]
         if open_rows:
             wrong.append(f"the outbox still has {open_rows}")
-        if dropped and "delivery.dropped" not in "".join(self.log):
+        if dropped and "state=dropped" not in "".join(self.log):
             wrong.append("a loss was not reported in the log")
         twice = {t: n for t, n in self.notes().items() if n > 1}
         if twice:
