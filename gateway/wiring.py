@@ -252,18 +252,17 @@ async def examine(home: Home, *, fix: bool) -> list[JSONObject]:
     """
     from agent_core.store import doctor
 
-    done: list[doctor.Finding] = []
     if fix:
         store = await open_store(home)
         found = await doctor.check(store, home.root)
         await store.aclose()
         if any(f.name == "index" and not f.ok for f in found):
-            done.append(await asyncio.to_thread(doctor.mend_index, home.state))
+            await asyncio.to_thread(doctor.mend_index, home.state)
     store = await open_store(home)
     try:
         if fix:
-            done += [f for f in await doctor.mend_transcripts(store, home.root) if not f.ok]
-        return [asdict(f) for f in (*await doctor.check(store, home.root), *(f for f in done if not f.ok))]
+            await doctor.mend_transcripts(store, home.root)
+        return [asdict(finding) for finding in await doctor.check(store, home.root)]
     finally:
         await store.aclose()
 
