@@ -187,9 +187,9 @@ class Delivery:
             await asyncio.wait(tasks, timeout=5.0)
 
     async def typing(self, target: Target) -> None:
-        """Show that somebody is writing, if there is room for it."""
+        """Show that somebody is writing, if there is room for it and an answer could be stored."""
         adapter = self._adapters.get(target.instance)
-        if adapter is None or not adapter.capabilities.typing:
+        if adapter is None or not adapter.capabilities.typing or self._store.fault is not None:
             return
         pacer, now = self._pacer(target.instance, adapter), self._clock.monotonic()
         if (target.instance, target.chat) in self._lanes or not pacer.may_sign(
