@@ -40,7 +40,6 @@ NOISY = (
     "aiohttp",
     "asyncio",
     "markdown_it",
-    "watchfiles",
     "PIL",
     "h11",
     "hpack",

@@ -8,8 +8,9 @@ factor, learned from real usage, corrects for the model at hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hermes.messages import Message
 from hermes.model import ModelRequest, ToolSpec
@@ -22,6 +23,10 @@ _PER_MESSAGE = 4  # role and separators
 _LEAST = 200  # below this the fixed parts of a prompt say more than its text
 _BOUNDS = (0.5, 2.5)
 _WEIGHT = 0.3
+_MOST_SCHEMAS = 512
+_schemas: dict[int, tuple[Mapping[str, Any], float]] = {}
+"""What a tool's schema costs, by its identity: it is the same object in every request, and to write it out for
+each estimate was a tenth of a turn. The schema is held, so that its identity stays its own."""
 
 
 def raw_tokens(text: str) -> float:
@@ -44,9 +49,17 @@ def _raw_message(message: Message) -> float:
 
 def _raw_tools(tools: Iterable[ToolSpec]) -> float:
     return sum(
-        2 * _PER_MESSAGE + raw_tokens(t.name + t.description) + raw_tokens(json.dumps(t.parameters))
-        for t in tools
+        2 * _PER_MESSAGE + raw_tokens(t.name + t.description) + _raw_schema(t.parameters) for t in tools
     )
+
+
+def _raw_schema(schema: Mapping[str, Any]) -> float:
+    known = _schemas.get(id(schema))
+    if known is None:
+        if len(_schemas) >= _MOST_SCHEMAS:
+            _schemas.clear()
+        known = _schemas[id(schema)] = (schema, raw_tokens(json.dumps(schema)))
+    return known[1]
 
 
 @dataclass(frozen=True, slots=True)

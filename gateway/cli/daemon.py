@@ -52,6 +52,8 @@ def run(gateway: Only = None, daemon: Daemon = False, ready_fd: ReadyFd = None) 
 
 def _serve(home: Home, only: str | None, ready_fd: int | None) -> int:
     """Serve. `ready_fd`: a pipe to tell when ready; -1: detached, but nobody waits any longer."""
+    # structlog and httpx import rich where it is installed, and a daemon paints nothing: 3 MB and 60 ms less.
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]  # None: as if it were not installed
     from gateway.app import RunOptions, serve
     from gateway.cli.detach import ready_notice
     from gateway.cli.loop import run as run_loop

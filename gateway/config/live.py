@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,8 @@ from hermes.config import Schema, Snapshot
 from hermes.home import Home
 
 __all__ = ["LiveSettings"]
+
+_LOOK_EVERY = 0.5
 
 
 class LiveSettings:
@@ -78,20 +78,29 @@ class LiveSettings:
             return True
 
     async def watch(self) -> None:
-        """Reload whenever config.yaml or .env changes, until cancelled."""
-        # Only a daemon watches, so only a daemon pays for the import; in a thread, since it reads files.
-        watchfiles = await asyncio.to_thread(import_module, "watchfiles")
-        names = {self._home.config.name, self._home.env.name}
-        changes = watchfiles.awatch(
-            self._home.root,
-            watch_filter=lambda _, path: Path(path).name in names,
-            recursive=False,
-            debounce=200,
-            step=50,
-        )
-        async with aclosing(changes):
-            async for _ in changes:
+        """Reload within about a second of a change to config.yaml or .env, until cancelled."""
+        # Looking costs less than being told: whoever watches the folder is woken by every write to state.db,
+        # which lies beside these two, and that is a tenth of a turn's CPU.
+        used = last = await asyncio.to_thread(self._stamps)
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            now = await asyncio.to_thread(self._stamps)
+            if now == last != used:  # it has come to rest: no editor is in the middle of it
+                used = now
                 await self.reload()
+            last = now
+
+    def _stamps(self) -> list[tuple[int, int, int] | None]:
+        return [_stamp(path) for path in (self._home.config, self._home.env)]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes whenever a file is written or replaced; `None`: it cannot be seen."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _same(one: Snapshot, other: Snapshot) -> bool:

@@ -111,9 +111,9 @@ async def test_a_changed_file_is_seen_without_being_asked(watched: Watched) -> N
 
 
 async def next_swap(watched: Watched) -> None:
-    """Wait for a swap for a second, and leave it in the queue."""
+    """Wait for a swap for some seconds, and leave it in the queue."""
     try:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(3):
             watched.swaps.put_nowait(await watched.swaps.get())
     except TimeoutError:
         return

@@ -26,7 +26,6 @@ FOREIGN = {
     "prometheus_client",
     "structlog",
     "ruamel",
-    "watchfiles",
     "uvloop",
     "markdown_it",
 }
