@@ -104,9 +104,7 @@ async def test_scripts_go_by_model_and_text(client: AsyncOpenAI, model_peer: Mod
     assert len(model_peer.script) == 0
 
 
-async def test_MD_08_parallel_calls_come_interleaved_by_index(
-    client: AsyncOpenAI, model_peer: ModelPeer
-) -> None:
+async def test_parallel_calls_come_interleaved_by_index(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
     model_peer.script.add(calls(ToolCall("f", {"x": 1}, "A"), ToolCall("g", {"y": 2}, "B")))
     chunks = await stream(client, user("go"))
     order = [c.choices[0].delta.tool_calls[0].index for c in chunks if c.choices[0].delta.tool_calls]
@@ -116,21 +114,21 @@ async def test_MD_08_parallel_calls_come_interleaved_by_index(
 
 
 @pytest.mark.parametrize("ids", [("call_1", "call_1"), (None, None)])
-async def test_MD_06_ids_are_doubled_or_missing_when_told(
+async def test_ids_are_doubled_or_missing_when_told(
     client: AsyncOpenAI, model_peer: ModelPeer, ids: tuple[str | None, ...]
 ) -> None:
     model_peer.script.add(calls(*(ToolCall("f", id=i) for i in ids)))
     assert [found[0] for found in joined_calls(await stream(client, user("go")))] == list(ids)
 
 
-async def test_MD_01_arguments_can_be_cut(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
+async def test_arguments_can_be_cut(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
     model_peer.script.add(calls(ToolCall("f", '{"x": "hel'), finish="length"))
     answer = await ask(client, user("go"))
     assert answer.choices[0].finish_reason == "length"
     assert answer.choices[0].message.tool_calls[0].function.arguments == '{"x": "hel'
 
 
-async def test_MD_11_reasoning_alone(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
+async def test_reasoning_alone(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
     model_peer.script.add(Answer(reasoning="thinking"), times=2)
     chunks = await stream(client, user("go"))
     assert text_of(chunks) == ""
@@ -139,9 +137,7 @@ async def test_MD_11_reasoning_alone(client: AsyncOpenAI, model_peer: ModelPeer)
 
 
 @pytest.mark.parametrize("usage", ["none", "null", "nulls", "each", "choice", "always"])
-async def test_MD_16_usage_comes_in_every_shape(
-    client: AsyncOpenAI, model_peer: ModelPeer, usage: Any
-) -> None:
+async def test_usage_comes_in_every_shape(client: AsyncOpenAI, model_peer: ModelPeer, usage: Any) -> None:
     model_peer.script.add(says("abc", usage=usage), times=2)
     chunks = await stream(client, user("go"))
     reported = [c.usage for c in chunks]
@@ -230,7 +226,7 @@ def test_legal_conversations_pass(messages: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", ILLEGAL)
-async def test_MD_09_illegal_conversations_are_refused(model_peer: ModelPeer, name: str) -> None:
+async def test_illegal_conversations_are_refused(model_peer: ModelPeer, name: str) -> None:
     content = json.dumps({"model": MODEL, "messages": ILLEGAL[name]})
     async with httpx.AsyncClient() as plain:
         answer = await plain.post(f"{model_peer.url}/chat/completions", content=content)
@@ -269,7 +265,7 @@ def png(width: int, height: int) -> dict[str, Any]:
     "images",
     [[png(1440, 9000)], [png(2500, 10)] * 21, [{"type": "image_url", "image_url": {"url": "data:,x"}}]],
 )
-async def test_MD_23_big_pictures_are_refused(
+async def test_big_pictures_are_refused(
     client: AsyncOpenAI, model_peer: ModelPeer, images: list[dict[str, Any]]
 ) -> None:
     assert (await ask(client, {"role": "user", "content": [png(1440, 8000), png(9, 9)]})).choices
@@ -288,7 +284,7 @@ async def test_a_key_can_be_asked_for() -> None:
 # -- misbehaviour ----------------------------------------------------------------------------------
 
 
-async def test_MD_17_errors_come_with_status_and_headers(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
+async def test_errors_come_with_status_and_headers(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
     model_peer.script.add(fails(429, retry_after=20), fails(529), fails(500), fails(413), overflows())
     seen = []
     for _ in range(5):
@@ -304,7 +300,7 @@ async def test_MD_17_errors_come_with_status_and_headers(client: AsyncOpenAI, mo
     assert model_peer.violations == []
 
 
-async def test_MD_14_a_stream_can_be_cut(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
+async def test_a_stream_can_be_cut(client: AsyncOpenAI, model_peer: ModelPeer) -> None:
     model_peer.script.add(says("Hello world.", chunks=6, cut_after=600))
     with pytest.raises(openai.APIConnectionError):
         await stream(client, user("x"))

@@ -111,7 +111,7 @@ async def test_limit_and_allowed_updates_are_kept(bot: Bot, telegram_peer: Teleg
     assert telegram_peer.updates.dropped == 1
 
 
-async def test_TG_26_an_update_can_come_twice(bot: Bot, telegram_peer: TelegramPeer) -> None:
+async def test_an_update_can_come_twice(bot: Bot, telegram_peer: TelegramPeer) -> None:
     update = telegram_peer.push_text("once", CHAT)
     await poll(bot, offset=update["update_id"] + 1)
     telegram_peer.push_again(update["update_id"])
@@ -126,7 +126,7 @@ async def test_malformed_updates_go_out_as_they_are(bot: Bot, telegram_peer: Tel
     assert (await poll(bot))[0]["message"] == {"message_id": "x", "chat": None}
 
 
-async def test_TG_23_entities_of_people_count_utf16_units(bot: Bot, telegram_peer: TelegramPeer) -> None:
+async def test_entities_of_people_count_utf16_units(bot: Bot, telegram_peer: TelegramPeer) -> None:
     telegram_peer.push_text("\U0001f680\U0001f680 @mybot status", -1001)
     message = Message.de_json((await poll(bot))[0]["message"], bot)
     assert message.parse_entities() == {message.entities[0]: "@mybot"}
@@ -175,7 +175,7 @@ async def test_the_chat_shows_what_was_sent_edited_and_deleted(bot: Bot, telegra
     assert times == sorted(times)
 
 
-async def test_TG_10_the_same_edit_twice_is_not_modified(bot: Bot, telegram_peer: TelegramPeer) -> None:
+async def test_the_same_edit_twice_is_not_modified(bot: Bot, telegram_peer: TelegramPeer) -> None:
     sent = await bot.send_message(CHAT, "x")
     with pytest.raises(BadRequest, match=r"(?i)not modified"):
         await bot.edit_message_text("x", CHAT, sent.message_id)
@@ -188,9 +188,7 @@ async def test_TG_10_the_same_edit_twice_is_not_modified(bot: Bot, telegram_peer
     assert len(telegram_peer.refusals) == 3
 
 
-async def test_TG_01_length_is_counted_in_utf16_units_after_parsing(
-    bot: Bot, telegram_peer: TelegramPeer
-) -> None:
+async def test_length_is_counted_in_utf16_units_after_parsing(bot: Bot, telegram_peer: TelegramPeer) -> None:
     await bot.send_message(CHAT, DIE * 2048)
     await bot.send_message(CHAT, "\\!" * 4096, parse_mode=ParseMode.MARKDOWN_V2)
     with pytest.raises(BadRequest, match="too long"):
@@ -227,9 +225,7 @@ async def test_formatting_is_parsed_into_entities(bot: Bot) -> None:
         (ParseMode.HTML, "cut &l"),
     ],
 )
-async def test_TG_09_broken_markup_is_refused(
-    bot: Bot, telegram_peer: TelegramPeer, mode: str, text: str
-) -> None:
+async def test_broken_markup_is_refused(bot: Bot, telegram_peer: TelegramPeer, mode: str, text: str) -> None:
     with pytest.raises(BadRequest, match=r"[Cc]an't parse entities"):
         await bot.send_message(CHAT, text, mode)
     assert len(telegram_peer.refusals) == 1
@@ -337,9 +333,7 @@ async def test_a_wrong_token_is_unauthorized(telegram_peer: TelegramPeer) -> Non
 # -- faults ----------------------------------------------------------------------------------------
 
 
-async def test_TG_12_a_429_for_one_chat_leaves_the_others_alone(
-    bot: Bot, telegram_peer: TelegramPeer
-) -> None:
+async def test_a_429_for_one_chat_leaves_the_others_alone(bot: Bot, telegram_peer: TelegramPeer) -> None:
     telegram_peer.add_chat(6)
     telegram_peer.faults.add(
         "sendMessage", too_many(37, chat_id=CHAT), refusal(403, "Forbidden: no", chat_id=6)
@@ -398,7 +392,7 @@ async def test_connections_are_refused_for_a_while(bot: Bot, telegram_peer: Tele
     assert telegram_peer.chats[CHAT].texts() == ["back"]
 
 
-async def test_TG_25_a_group_that_moved_says_where(bot: Bot, telegram_peer: TelegramPeer) -> None:
+async def test_a_group_that_moved_says_where(bot: Bot, telegram_peer: TelegramPeer) -> None:
     telegram_peer.migrate(-500, -100777)
     with pytest.raises(ChatMigrated) as moved:
         await bot.send_message(-500, "x")
