@@ -44,6 +44,7 @@ from tools.settings import ToolsSettings
 from tools.toolsets import ToolSelection
 
 __all__ = [
+    "PROVIDER_NAMES",
     "SCHEMA",
     "ChosenModels",
     "ProviderState",
@@ -207,6 +208,9 @@ def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
         limits=Limits(connect=t.connect, first_byte=t.first_byte, silence=t.silence),
         network=network(snapshot),
     )
+
+
+PROVIDER_NAMES = tuple(PROVIDERS)
 
 
 @dataclass(frozen=True, slots=True)

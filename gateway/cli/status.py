@@ -10,7 +10,7 @@ from gateway.control_client import ask
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_OK
 from hermes.home import Home, default_home
 
-__all__ = ["describe", "show"]
+__all__ = ["describe", "show", "warnings"]
 
 _ADVICE = {
     "unauthorized": "the platform refused its credentials; set others with `hermes config set "
@@ -54,7 +54,7 @@ def describe(status: dict[str, Any]) -> list[str]:
         f"Replies: {delivery.get('waiting', 0)} waiting, {delivery.get('sent', 0)} sent, "
         f"{delivery.get('dead', 0)} dead letters."
     )
-    return lines + [f"Warning: {text}" for text in _warnings(status)]
+    return lines + [f"Warning: {text}" for text in warnings(status)]
 
 
 def _state(name: str, platform: dict[str, Any]) -> str:
@@ -65,7 +65,8 @@ def _state(name: str, platform: dict[str, Any]) -> str:
     return f"{state}: {reason}" + (f" ({advice.format(name=name)})" if advice else "")
 
 
-def _warnings(status: dict[str, Any]) -> list[str]:
+def warnings(status: dict[str, Any]) -> list[str]:
+    """What is not as it should be, in sentences; pure."""
     settings = status.get("settings", {})
     found = [] if status.get("ready", True) else [f"nothing is taken: {status.get('reason')}"]
     if settings.get("error"):

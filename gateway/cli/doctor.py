@@ -1,0 +1,87 @@
+"""`hermes doctor`: what is wrong with the home, the settings and the store, and mending what can be rebuilt."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.loop import run
+from gateway.cli.output import AsJson, new_app, print_json
+from gateway.cli.status import warnings
+from gateway.control_client import ask
+from gateway.home import HomeLock, check_ours, prepare
+from hermes.errors import EXIT_UNEXPECTED, ConfigError, HermesError
+from hermes.home import Home, default_home
+
+__all__ = ["app"]
+
+app = new_app("Find what is damaged, and mend it.", group=False)
+
+Finding = dict[str, Any]
+
+
+@app.command()
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Build search index and transcripts anew.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at home, configuration, daemon and store. Exit code 1 when something is wrong."""
+    home = Home(default_home())
+    check_ours(home)
+    findings = [_configuration(home), *_daemon_or_store(home, fix=fix)]
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            print(_line(finding))
+    if not all(finding["ok"] for finding in findings):
+        raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _finding(name: str, detail: str, *, ok: bool) -> Finding:
+    return {"name": name, "ok": ok, "detail": detail, "fixable": False}
+
+
+def _configuration(home: Home) -> Finding:
+    from gateway.config.loading import load
+    from gateway.wiring import SCHEMA
+
+    try:
+        snapshot = load(home, SCHEMA, os.environ)
+    except ConfigError as error:
+        return _finding("configuration", str(error), ok=False)
+    return _finding("configuration", "; ".join(snapshot.warnings) or "It is right.", ok=True)
+
+
+def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:
+    """The store is looked at only where nobody else has it open: one process writes."""
+    status = ask(home, "status")
+    if status is not None:
+        if fix:
+            raise HermesError("Nothing can be mended while Hermes runs: `hermes gateway stop`, then again.")
+        found = warnings(status)
+        detail = "; ".join(found) or "It runs and takes messages."
+        skipped = "The store is in use; stop the daemon to have it looked at."
+        return [_finding("daemon", detail, ok=not found), _finding("store", skipped, ok=True)]
+    if not home.state.exists():
+        return [_finding("store", "There is no store yet.", ok=True)]
+    prepare(home)
+    with HomeLock(home):
+        return _store(home, fix=fix)
+
+
+def _store(home: Home, *, fix: bool) -> list[Finding]:
+    from gateway.wiring import examine
+
+    try:
+        return run(examine(home, fix=fix))
+    except HermesError as error:
+        return [_finding("store", str(error), ok=False)]
+
+
+def _line(finding: Finding) -> str:
+    mark = "ok  " if finding["ok"] else "BAD "
+    hint = " (`hermes doctor --fix` mends it)" if finding["fixable"] and not finding["ok"] else ""
+    return f"{mark} {finding['name']}: {finding['detail']}{hint}"

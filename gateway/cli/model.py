@@ -1,0 +1,202 @@
+"""`hermes model`: which model answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gateway.cli.loop import run
+from gateway.cli.output import AsJson, new_app, print_json, print_table
+from hermes.errors import ConfigError, HermesError, ModelError
+from hermes.home import Home, default_home
+
+if TYPE_CHECKING:
+    from gateway.wiring import ProviderState
+    from hermes.config import Snapshot
+
+__all__ = ["app"]
+
+app = new_app("Choose the model, or list what there is.", group=False)
+
+SHOWN = 40
+
+
+@app.command()
+def model(
+    choice: Annotated[
+        str | None, typer.Argument(metavar="[PROVIDER[/MODEL]]", help="Such as openrouter/openai/gpt-5-mini.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="The provider's key; `-` reads it from stdin, which keeps it secret.")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="The provider's address (custom, ollama).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the model that answers. Without an argument: list providers, and ask at a terminal."""
+    home = Home(default_home())
+    if choice is None and (as_json or not sys.stdin.isatty()):
+        _list(_snapshot(home), as_json=as_json)
+        return
+    provider, name = _split(choice) if choice is not None else _ask_provider(_snapshot(home))
+    _set_up(home, provider, key, base_url)
+    if not name:
+        name = _ask_model(_offered(home, provider)) if sys.stdin.isatty() else _only(home, provider)
+    _write(home, "llm.provider", provider)
+    _write(home, "llm.model", name)
+    print(f"{provider}/{name} answers from now on.")
+
+
+# --- listing -------------------------------------------------------------------------------------
+
+
+def _snapshot(home: Home) -> Snapshot:
+    from gateway.config.loading import load
+    from gateway.wiring import SCHEMA
+
+    return load(home, SCHEMA, os.environ)
+
+
+def _state(provider: ProviderState) -> str:
+    if not provider.base_url:
+        return "needs an address"
+    if provider.needs_key and not provider.has_key:
+        return "needs a key"
+    return "set up"
+
+
+def _list(snapshot: Snapshot, *, as_json: bool) -> None:
+    from gateway.wiring import providers
+
+    rows = []
+    for provider in providers(snapshot):
+        names, problem = _models(snapshot, provider)
+        rows.append(
+            {
+                "provider": provider.name,
+                "base_url": provider.base_url,
+                "key": provider.has_key,
+                "chosen": provider.chosen,
+                "state": problem or _state(provider),
+                "models": names,
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    shown = [("*" if r["chosen"] else "", r["provider"], r["state"], _some(r["models"])) for r in rows]
+    print_table(("", "PROVIDER", "STATE", "MODELS"), shown)
+    print("Choose one: hermes model PROVIDER/MODEL [--key -]")
+
+
+def _models(snapshot: Snapshot, provider: ProviderState) -> tuple[list[str], str | None]:
+    from gateway.wiring import offered_models
+
+    if _state(provider) != "set up":
+        return [], None
+    try:
+        return run(offered_models(snapshot, provider.name)), None
+    except ModelError as error:
+        return [], str(error)
+
+
+def _some(names: object) -> str:
+    listed = names if isinstance(names, list) else []
+    return ", ".join(listed[:3]) + (f", ... ({len(listed)})" if len(listed) > 3 else "")
+
+
+# --- choosing ------------------------------------------------------------------------------------
+
+
+def _split(choice: str) -> tuple[str, str]:
+    from gateway.config.problems import unknown
+    from gateway.wiring import PROVIDER_NAMES
+
+    provider, _, name = choice.partition("/")
+    if provider not in PROVIDER_NAMES:
+        raise ConfigError(f"{provider} {unknown(provider, PROVIDER_NAMES, 'provider')}")
+    return provider, name
+
+
+def _ask_provider(snapshot: Snapshot) -> tuple[str, str]:
+    from gateway.wiring import providers
+
+    known = providers(snapshot)
+    for number, provider in enumerate(known, 1):
+        print(f"{number}. {provider.name} ({_state(provider)})")
+    return known[_ask_number("Which provider", len(known)) - 1].name, ""
+
+
+def _ask_model(names: list[str]) -> str:
+    if len(names) > SHOWN:
+        part = typer.prompt(f"{len(names)} models; a part of the name", default="")
+        names = [n for n in names if part.lower() in n.lower()] or names
+    for number, name in enumerate(names[:SHOWN], 1):
+        print(f"{number}. {name}")
+    if not names:
+        return str(typer.prompt("The model's name"))
+    return names[_ask_number("Which model", min(len(names), SHOWN)) - 1]
+
+
+def _ask_number(question: str, most: int) -> int:
+    while True:
+        answer = str(typer.prompt(f"{question} (1 to {most})")).strip()
+        if answer.isdigit() and 1 <= int(answer) <= most:
+            return int(answer)
+
+
+def _offered(home: Home, provider: str) -> list[str]:
+    from gateway.wiring import offered_models
+
+    try:
+        return run(offered_models(_snapshot(home), provider))
+    except ModelError as error:
+        print(f"The models cannot be listed: {error}", file=sys.stderr)
+        return []
+
+
+def _only(home: Home, provider: str) -> str:
+    names = _offered(home, provider)
+    if len(names) != 1:
+        raise HermesError(
+            f"Name the model: hermes model {provider}/MODEL" + (f" ({_some(names)})." if names else ".")
+        )
+    return names[0]
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _set_up(home: Home, provider: str, key: str | None, base_url: str | None) -> None:
+    """Write address and key, and ask for a key that is needed and can be asked for."""
+    from gateway.home import prepare
+    from gateway.wiring import providers
+
+    prepare(home)
+    if base_url is not None:
+        _write(home, f"llm.{provider}.base_url", base_url)
+    state = next(p for p in providers(_snapshot(home)) if p.name == provider)
+    if key == "-":
+        key = sys.stdin.read().strip()
+    elif key is None and state.needs_key and not state.has_key:
+        key = _ask_key(provider)
+    if key:
+        _write(home, f"llm.{provider}.api_key", key)
+    if not state.base_url:
+        raise ConfigError(f"{provider} needs its address: hermes model {provider}/MODEL --base-url URL")
+
+
+def _ask_key(provider: str) -> str:
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{provider} needs a key; pipe it in: hermes model {provider}/MODEL --key -")
+    return str(typer.prompt(f"The key for {provider} (not shown)", hide_input=True)).strip()
+
+
+def _write(home: Home, key: str, value: str) -> None:
+    from gateway.config.editing import set_value
+    from gateway.config.keys import parse_key
+    from gateway.wiring import SCHEMA
+
+    set_value(home, SCHEMA, parse_key(key), value, os.environ)

@@ -1,0 +1,88 @@
+"""`hermes model`, `hermes doctor` and `hermes pairing` as installed."""
+
+import json
+import sqlite3
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.clirig import Installation, end
+from tests.peers.model import ModelPeer
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Installation]:
+    here = Installation(tmp_path / "home")
+    yield here
+    await here.aclose()
+
+
+async def test_a_model_is_chosen_and_answers(here: Installation, model_peer: ModelPeer) -> None:
+    chosen = await here.run(
+        "model", "custom/peer-small", "--base-url", model_peer.url, "--key", "-", stdin="hush-1\n"
+    )
+    assert (chosen.code, chosen.err) == (0, "")
+    assert "hush" not in (here.root / "config.yaml").read_text()
+    assert stat.S_IMODE((here.root / ".env").stat().st_mode) == 0o600
+    assert (await here.run("chat", "-q", "hi")).out == "echo: hi\n"
+    assert model_peer.journal[-1].summary()["model"] == "peer-small"
+    listed = json.loads((await here.run("model", "--json")).out)
+    custom = next(row for row in listed if row["provider"] == "custom")
+    assert (custom["chosen"], custom["key"], custom["state"]) == (True, True, "set up")
+    assert "peer-small" in custom["models"]
+    assert "hush" not in json.dumps(listed)
+
+
+async def test_a_wrong_choice_is_a_sentence_and_changes_nothing(here: Installation) -> None:
+    here.configure(llm={"provider": "openai", "model": "x"})
+    before = (here.root / "config.yaml").read_text()
+    for words, said in (
+        (["opnai/x"], 'did you mean "openai"?'),
+        (["openrouter/x"], "needs a key"),
+        (["custom/x"], "--base-url"),
+    ):
+        done = await here.run("model", *words)
+        assert done.code == 78
+        assert said in done.err
+    assert (here.root / "config.yaml").read_text() == before
+
+
+async def test_the_doctor_finds_and_mends_a_broken_index(here: Installation, model_peer: ModelPeer) -> None:
+    here.configure_model(model_peer.url)
+    await here.run("chat", "-q", "a word worth finding")
+    healthy = await here.run("doctor")
+    assert (healthy.code, "BAD" in healthy.out) == (0, False), healthy.out
+    connection = sqlite3.connect(here.root / "state.db")
+    connection.execute("INSERT INTO messages_fts(messages_fts) VALUES ('delete-all')")
+    connection.commit()
+    connection.close()
+    ill = await here.run("doctor", "--json")
+    assert ill.code == 1
+    assert [f["name"] for f in json.loads(ill.out) if not f["ok"]] == ["index"]
+    mended = await here.run("doctor", "--fix")
+    assert (mended.code, "BAD" in mended.out) == (0, False), mended.out
+
+
+async def test_the_doctor_leaves_the_store_to_a_running_daemon(here: Installation) -> None:
+    here.configure()
+    daemon, _ = await here.run_daemon()
+    seen = await here.run("doctor")
+    assert (seen.code, "in use" in seen.out) == (0, True)
+    refused = await here.run("doctor", "--fix")
+    assert (refused.code, "gateway stop" in refused.err) == (1, True)
+    assert (await end(daemon)).code == 0
+
+
+async def test_pairing_without_and_with_a_daemon(here: Installation) -> None:
+    here.configure()
+    assert json.loads((await here.run("pairing", "list", "--json")).out) == []
+    wrong = await here.run("pairing", "approve", "NOTACODE")
+    assert (wrong.code, "valid for one hour" in wrong.err) == (1, True)
+    daemon, _ = await here.run_daemon()
+    assert (await here.run("pairing", "list")).out == "Nobody has asked.\n"
+    gone = await here.run("pairing", "revoke", "telegram:1")
+    assert (gone.code, gone.err.startswith("hermes: ")) == (1, True)
+    assert (await here.run("pairing", "revoke", "telegram")).code == 2
+    assert (await end(daemon)).code == 0
