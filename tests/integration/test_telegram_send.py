@@ -49,16 +49,22 @@ async def test_TG_01_emoji_are_counted_in_utf16_units(peer: TelegramPeer) -> Non
     assert [r.message_id for r in receipts] == [str(m.message_id) for m in peer.chats[5]]
 
 
-async def test_TG_03_nothing_is_escaped_so_no_cut_falls_into_an_escape(peer: TelegramPeer) -> None:
+@pytest.mark.parametrize("reply", ["!" * 4096, "." * 9000, "x=1-y!" * 1500, "(1.5)+{2}|3" * 900])
+async def test_TG_03_nothing_is_escaped_so_no_cut_falls_into_an_escape(
+    peer: TelegramPeer, reply: str
+) -> None:
     async with opened(peer) as adapter:
-        await deliver(adapter, "!" * 4096)
+        await deliver(adapter, reply)
     shown = peer.chats[5].texts()
-    assert "".join(shown) == "!" * 4096
+    assert "".join(shown) == reply
+    assert all(utf16(text) <= 4096 for text in shown)
     assert all("parse_mode" not in params and "\\" not in params["text"] for params in sends(peer))
 
 
-async def test_TG_04_prose_with_angle_brackets_arrives_as_it_is(peer: TelegramPeer) -> None:
-    reply = "if a<b & c>d then " * 700
+@pytest.mark.parametrize(
+    "reply", ["if a<b & c>d then " * 700, "&lt;b&gt; &amp;amp; " * 500, "<i>no tag</i> <b " * 600]
+)
+async def test_TG_04_prose_with_angle_brackets_arrives_as_it_is(peer: TelegramPeer, reply: str) -> None:
     async with opened(peer) as adapter:
         await deliver(adapter, reply)
     shown = peer.chats[5].texts()
@@ -102,6 +108,15 @@ async def test_TG_08_refused_formatting_is_sent_once_more_without(peer: Telegram
     assert second == {"chat_id": 5, "text": reply}
     assert peer.chats[5].texts() == [reply]
     assert receipt.note == "sent without formatting"
+
+
+async def test_TG_08_without_formatting_no_mark_or_backslash_is_shown(peer: TelegramPeer) -> None:
+    peer.faults.add("sendMessage", refusal(400, "Bad Request: can't parse entities: byte 3"))
+    async with opened(peer) as adapter:
+        await deliver(adapter, "**Sure!** `v1.2_beta` - [docs](https://example.com)")
+    first, second = sends(peer)
+    assert first["text"] == second["text"] == "Sure! v1.2_beta - docs"
+    assert set(second) == {"chat_id", "text"}
 
 
 async def test_TG_09_star_bullets_cost_at_most_two_calls(peer: TelegramPeer) -> None:
@@ -148,7 +163,7 @@ async def test_TG_16b_a_deleted_topic_loses_nothing(peer: TelegramPeer) -> None:
     assert "topic 88" in (receipt.note or "")
 
 
-async def test_topic_and_typing_keep_the_thread(peer: TelegramPeer) -> None:
+async def test_TG_14_every_piece_and_typing_keep_the_topic(peer: TelegramPeer) -> None:
     peer.add_chat(-100500, topics=[77])
     target = Target("telegram", "-100500", "77")
     async with opened(peer) as adapter:

@@ -211,7 +211,7 @@ def test_D5_the_fate_of_a_row_whose_send_failed(
     assert (fate.state, fate.again) == (state, again)
 
 
-def test_D6_a_flood_wait_is_kept_to_and_is_no_failure() -> None:
+def test_TG_12_D6_a_flood_wait_is_kept_to_and_is_no_failure() -> None:
     fate = decide(
         _row(attempts=3), NotTaken(retry_after=37), DeliveryRules(), deduplicates=False, now=1.0, jitter=0
     )
