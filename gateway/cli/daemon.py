@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.output import AsJson, new_app, print_json, print_table
+from gateway.cli.streams import open_missing
 from gateway.control_client import ControlRefused, ask
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_RESTART, EXIT_UNEXPECTED, ConfigError
 from hermes.home import Home, default_home
@@ -38,6 +39,7 @@ ReadyFd = Annotated[int | None, typer.Option(hidden=True)]
 @app.command()
 def run(gateway: Only = None, daemon: Daemon = False, ready_fd: ReadyFd = None) -> None:
     """Run the daemon in the foreground until it is asked to stop."""
+    open_missing()
     home = Home(default_home())
     words = ["gateway", "run", *(["--gateway", gateway] if gateway else [])]
     if daemon:
