@@ -43,6 +43,9 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 def _prepare_writer(connection: sqlite3.Connection) -> None:
     for pragma in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", "cache_size=-8000"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
+    # What undoes a savepoint stays in memory: else each turn's third transaction spills it into a temporary
+    # file (https://www.sqlite.org/tempfiles.html, 2.3).
+    connection.execute("PRAGMA temp_store=MEMORY").fetchall()
     connection.execute("PRAGMA journal_size_limit=16777216").fetchall()
     if sys.platform == "darwin":  # there fsync does not reach the platter
         connection.execute("PRAGMA fullfsync=ON").fetchall()
