@@ -113,6 +113,9 @@ def _record(home: Home, path: Path) -> None:
 
 def _remove(home: Home, path: Path) -> None:
     path.unlink(missing_ok=True)
+    if path.parent.name.startswith("hermes-"):  # ours, not the service manager's
+        with suppress(OSError):
+            path.parent.rmdir()
     if recorded_path(home) == str(path):
         home.control.unlink(missing_ok=True)
 
