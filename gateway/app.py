@@ -53,6 +53,10 @@ _SETTLE = 5.0
 """Seconds that READY waits for the adapters to be in a named state."""
 _FLUSH = 5.0
 """Seconds at the end for what stands in the outbox."""
+_GRACE = 1.0
+"""Seconds for HTTP answers under way, once turns and outbox are through."""
+_HURRIED = 0.1
+"""The same after a second signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +180,12 @@ class Gateway:
         for name, adapter in self.core.adapters.items():
             if isinstance(adapter, HttpAdapter):
                 adapter.mount(self._http.router, self.core.intake(name))
-        self._stack.push_async_callback(self._http.aclose)
+        self._stack.push_async_callback(self._close_http)
         await self._http.start()
+
+    async def _close_http(self) -> None:
+        if self._http is not None:
+            await self._http.aclose(_HURRIED if self.stopped.forced else _GRACE)
 
     async def _serve_control(self) -> None:
         terminal = self.core.adapters["terminal"]
