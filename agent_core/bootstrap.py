@@ -79,6 +79,7 @@ def _piece(folder: Path, name: str) -> Piece | None:
 def _text(folder: Path, name: str) -> str | None:
     path = folder / name
     try:
+        path.lstat()  # most are missing, and to resolve a path costs a call for each folder above it
         if not path.resolve().is_relative_to(folder.resolve()):
             return None
         # O_NONBLOCK: opening a FIFO would wait for a writer that never comes.
