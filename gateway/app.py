@@ -53,6 +53,7 @@ _SETTLE = 5.0
 """Seconds that READY waits for the adapters to be in a named state."""
 _FLUSH = 5.0
 """Seconds at the end for what stands in the outbox."""
+_RESTART = "platforms have changed; restart to use them: hermes gateway restart"
 _GRACE = 1.0
 """Seconds for HTTP answers under way, once turns and outbox are through."""
 _HURRIED = 0.1
@@ -109,6 +110,7 @@ class Gateway:
 
     async def _open(self) -> None:
         stack, clock = self._stack, self._clock
+        os.umask(0o077)  # whatever is made from here on is the owner's alone
         failpoint.arm()
         wiring.check_folder()
         note = await claim_home(self._home, stack, self._options.role)
@@ -225,8 +227,8 @@ class Gateway:
         if self._logs is not None:
             self._logs.set_level(fresh.get("logging", Logging).level)
         log.info("settings.reloaded", number=fresh.number)
-        if fresh.platforms != platforms:
-            self.report.restart_needed = "platforms have changed; restart to use them: hermes gateway restart"
+        changed = fresh.platforms != platforms
+        self.report.restart_needed = _RESTART if changed else None
 
     async def _recover(self, snapshot: Snapshot) -> None:
         core, g = self.core, snapshot.get("gateway", GatewaySettings)

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from gateway import wiring
 from gateway.control import Handler
 from hermes.errors import HermesError
+from hermes.home import Home
 from hermes.messages import JSONObject
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ def control_handlers(gateway: Gateway) -> Mapping[str, Handler]:
     ops = _Operations(gateway)
     return {
         "status": ops.status,
+        "doctor": ops.doctor,
         "stop": ops.stop,
         "restart": ops.restart,
         "reload": ops.reload,
@@ -47,6 +50,10 @@ class _Operations:
 
     async def status(self, _: JSONObject) -> JSONObject:
         return self._gateway.report.status()
+
+    async def doctor(self, _: JSONObject) -> JSONObject:
+        home = Home(self._gateway.core.settings.current().home)
+        return {"findings": await wiring.look_at_store(self._gateway.core.store, home)}
 
     async def stop(self, _: JSONObject) -> JSONObject:
         self._gateway.stopped.ask("asked")

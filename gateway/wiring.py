@@ -54,6 +54,7 @@ __all__ = [
     "check_folder",
     "examine",
     "language",
+    "look_at_store",
     "network",
     "offered_models",
     "open_store",
@@ -269,6 +270,13 @@ async def examine(home: Home, *, fix: bool) -> list[JSONObject]:
         return [asdict(finding) for finding in await doctor.check(store, home.root)]
     finally:
         await store.aclose()
+
+
+async def look_at_store(store: Store, home: Home) -> list[JSONObject]:
+    """What `hermes doctor` finds in a store that is in use; nothing is mended."""
+    from agent_core.store import doctor
+
+    return [asdict(finding) for finding in await doctor.check(store, home.root)]
 
 
 class _Search:

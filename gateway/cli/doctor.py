@@ -56,15 +56,15 @@ def _configuration(home: Home) -> Finding:
 
 
 def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:
-    """The store is looked at only where nobody else has it open: one process writes."""
+    """The store is looked at by whoever has it open: the daemon, else this command under the home's lock."""
     status = ask(home, "status")
     if status is not None:
         if fix:
             raise HermesError("Nothing can be mended while Hermes runs: `hermes gateway stop`, then again.")
         found = warnings(status)
         detail = "; ".join(found) or "It runs and takes messages."
-        skipped = "The store is in use; stop the daemon to have it looked at."
-        return [_finding("daemon", detail, ok=not found), _finding("store", skipped, ok=True)]
+        answer = ask(home, "doctor", seconds=600.0) or {}
+        return [_finding("daemon", detail, ok=not found), *answer.get("findings", [])]
     if not home.state.exists():
         return [_finding("store", "There is no store yet.", ok=True)]
     prepare(home)
