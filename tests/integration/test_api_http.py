@@ -230,9 +230,11 @@ async def test_a_bad_session_name_is_400(client: aiohttp.ClientSession, name: st
         "secret",
         "Bearer secret x",
         "Bearer secre\xe9",
+        "Bearer \xe9",
+        "Bearer secret\xe9",
     ],
 )
-async def test_a_wrong_key_is_401_before_anything_else(house: House, value: str | None) -> None:
+async def test_WH_02_a_wrong_key_is_401_before_anything_else(house: House, value: str | None) -> None:
     line = "" if value is None else f"Authorization: {value}\r\n"
     request = f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\n{line}Content-Length: 900000\r\n\r\n"
     answer = await house.send(request.encode("latin-1"))

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import threading
 from pathlib import Path
 
+import pytest
+from structlog.testing import capture_logs
+
+from adapters.telegram.addressing import Account
+from adapters.telegram.parse import Reading, parse_update
 from hermes.agent import TurnEnded
-from hermes.errors import ModelError, NotTaken
-from hermes.events import Sender, Target
-from hermes.testing import Answer, FakeAdapter, ScriptedModel
+from hermes.errors import AdapterError, ModelError, NotTaken, StoreUnavailable, Unreachable
+from hermes.events import Event, Sender, Target
+from hermes.testing import Answer, FakeAdapter, FakeClock, ScriptedModel
 from tests.gatewayrig import OPEN, message, rig
 
 
@@ -35,19 +42,62 @@ async def test_SE_01_a_second_message_waits_and_sees_the_first_answer(tmp_path: 
         assert said[-3:] == ["A", "first answer", "B"]
 
 
-async def test_SE_03_a_slow_session_delays_no_other_and_a_failed_turn_lets_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [ModelError("no", kind="bad_request"), RuntimeError("a fault of ours")])
+async def test_SE_03_a_slow_session_delays_no_other_and_a_failed_turn_lets_go(
+    tmp_path: Path, error: Exception
+) -> None:
     gate = asyncio.Event()
-    model = ScriptedModel([Answer(error=ModelError("no", kind="bad_request"), gate=gate)])
+    model = ScriptedModel([Answer(error=error, gate=gate)])  # type: ignore[arg-type]  # faults come too
+    with capture_logs():
+        async with rig(tmp_path / "home", model=model) as g:
+            await g.send("slow", chat="1")
+            while not model.running:
+                await asyncio.sleep(0)
+            await g.send("quick", chat="2")
+            assert await g.answered(1) == ["echo: quick"]
+            await g.send("waits", chat="1")
+            gate.set()
+            assert (await g.answered(3))[2] == "echo: waits"
+            await g.send("again", chat="1")
+            assert (await g.answered(4))[3] == "echo: again"
+            assert g.core.agents.pinned == 0
+
+
+async def test_PR_01_a_drain_lets_the_turn_end_and_leaves_what_comes_late(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer("in time", gate=gate)])
     async with rig(tmp_path / "home", model=model) as g:
-        await g.send("slow", chat="1")
+        await g.send("work", chat="1")
         while not model.running:
             await asyncio.sleep(0)
-        await g.send("quick", chat="2")
-        assert await g.answered(1) == ["echo: quick"]
+        await g.send("next in line", chat="1")
+        draining = asyncio.create_task(g.core.sessions.drain(30))
+        await asyncio.sleep(0)
+        await g.send("late", chat="2")
+        assert not draining.done()
         gate.set()
-        await g.answered(2)
-        await g.send("again", chat="1")
-        assert (await g.answered(3))[-1] == "echo: again"
+        assert await draining
+        assert await g.answered(1) == ["in time"]
+        assert len(model.requests) == 1
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [
+            ("answered",),
+            ("waiting",),
+            ("waiting",),
+        ]
+    async with rig(tmp_path / "home") as g:
+        assert sorted(await g.answered(2)) == ["echo: late", "echo: next in line"]
+
+
+async def test_PR_01_a_drain_ends_at_its_limit_and_the_turn_goes_on_later(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", model=ScriptedModel([Answer("never", gate=asyncio.Event())])) as g:
+        await g.send("work")
+        while not g.model.running:
+            await asyncio.sleep(0)
+        assert not await g.core.sessions.drain(0.05)
+        await g.core.sessions.aclose()
+        assert g.model.running == 0
+    async with rig(tmp_path / "home") as g:
+        assert await g.answered(1) == ["echo: work"]
 
 
 async def test_TG_26_the_same_message_delivered_again_makes_one_turn_also_after_a_restart(
@@ -109,32 +159,58 @@ async def test_SE_10_an_evicted_session_goes_on_with_its_history(tmp_path: Path)
         assert g.core.agents.closed == g.core.agents.opened - g.core.agents.live
 
 
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 async def test_SE_11_agents_that_are_dropped_are_closed(tmp_path: Path) -> None:
     config = OPEN.replace("gateway:", "gateway:\n  agent_cache: {size: 16}")
     async with rig(tmp_path / "home", config=config) as g:
-        before = len(asyncio.all_tasks())
+        await g.send("hi", chat="warm")
+        await g.answered(1)
+        await g.quiet()
+        tasks, threads = len(asyncio.all_tasks()), threading.active_count()
+        descriptors = await asyncio.to_thread(_descriptors)
         for n in range(100):
             await g.send("hi", chat=str(n))
-        await g.answered(100)
+        await g.answered(101)
         for n in range(100):
             await g.send("/new", chat=str(n))
-        await g.answered(200)
+        await g.answered(201)
         await g.quiet()
         agents = g.core.agents
+        assert agents.opened >= 100
         assert agents.live <= 16
         assert agents.closed == agents.opened - agents.live
-        assert len(asyncio.all_tasks()) <= before + 10
+        assert len(asyncio.all_tasks()) <= tasks + 10
+        assert threading.active_count() <= threads + 10
+        assert await asyncio.to_thread(_descriptors) <= descriptors + 10
 
 
-async def test_SE_12_pieces_stay_in_order_over_a_retry_and_before_the_next_reply(tmp_path: Path) -> None:
-    adapter = FakeAdapter(limit=3)
-    adapter.failures = []
+async def _settled(clock: FakeClock) -> None:
+    """Let threads and tasks get as far as they can without time passing."""
+    for _ in range(20):
+        await asyncio.sleep(0.005)
+        await clock.advance(0)
+
+
+@pytest.mark.parametrize("failure", [NotTaken("flood", retry_after=3), NotTaken("busy"), Unreachable("gone")])
+async def test_SE_12_pieces_stay_in_order_over_a_retry_and_before_the_next_reply(
+    tmp_path: Path, failure: AdapterError
+) -> None:
+    clock, adapter = FakeClock(), FakeAdapter(limit=3)
     model = ScriptedModel([Answer("aaabbbccc"), Answer("ddd")])
-    async with rig(tmp_path / "home", model=model, adapter=adapter) as g:
-        adapter.failures = [None, NotTaken("flood", retry_after=0.2)]  # type: ignore[list-item]
+    adapter.failures = [None, failure]  # type: ignore[list-item]
+    async with rig(tmp_path / "home", model=model, adapter=adapter, clock=clock) as g:
         await g.send("one")
         await g.send("two")
-        assert await g.answered(4) == ["aaa", "bbb", "ccc", "ddd"]
+        while len(await g.rows("SELECT 1 FROM outbox")) < 4 or adapter.failures:
+            await _settled(clock)
+        assert g.texts == ["aaa"]  # the second reply is ready, and waits
+        while len(g.texts) < 4:
+            await clock.advance(0.5)
+            await _settled(clock)
+        assert g.texts == ["aaa", "bbb", "ccc", "ddd"]
 
 
 async def test_stop_ends_the_running_turn_and_is_answered_once(tmp_path: Path) -> None:
@@ -264,18 +340,119 @@ async def test_over_the_rate_messages_wait_and_over_the_backlog_one_notice_is_gi
 
 
 async def test_TG_12_a_flood_wait_parks_one_chat_and_no_other(tmp_path: Path) -> None:
-    adapter = FakeAdapter()
-    async with rig(tmp_path / "home", adapter=adapter) as g:
-        adapter.failures = [NotTaken("flood", retry_after=0.5)]
-        began = asyncio.get_running_loop().time()
+    clock, adapter = FakeClock(), FakeAdapter()
+    adapter.failures = [NotTaken("flood", retry_after=37)]
+    async with rig(tmp_path / "home", adapter=adapter, clock=clock) as g:
         await g.send("for A", chat="1")
         while adapter.failures:
-            await asyncio.sleep(0)
+            await _settled(clock)
         await g.send("for B", chat="2")
-        assert await g.answered(1) == ["echo: for B"]
-        assert asyncio.get_running_loop().time() - began < 0.5
+        assert await g.answered(1) == ["echo: for B"]  # no time has passed
+        await clock.advance(36.9)
+        await _settled(clock)
+        assert g.texts == ["echo: for B"]
+        await clock.advance(0.2)
         assert await g.answered(2) == ["echo: for B", "echo: for A"]
-        assert asyncio.get_running_loop().time() - began >= 0.5
+
+
+async def test_TG_17_a_channels_post_starts_no_turn_under_an_allow_list(tmp_path: Path) -> None:
+    reading = Reading("telegram", Account(42, "mybot"))
+    chat = {"id": -100900, "type": "channel", "title": "News"}
+    mentioned: dict[str, object] = {
+        "text": "@mybot news",
+        "entities": [{"type": "mention", "offset": 0, "length": 6}],
+    }
+    posts: list[dict[str, object]] = [{"text": "news"}, mentioned, {"text": "/status"}]
+    config = OPEN.replace('allow_from: ["*"]', 'allow_from: ["5"]')
+    async with rig(tmp_path / "home", config=config) as g:
+        for number, said in enumerate(posts):
+            post = {"message_id": 50 + number, "date": 1_700_000_000, "chat": chat, **said}
+            event = parse_update({"update_id": 900 + number, "channel_post": post}, reading)
+            assert isinstance(event, Event)
+            assert (await g.deliver(event)).kind in ("ignored", "refused")
+        private = {
+            "message_id": 7, "date": 1_700_000_000, "chat": {"id": 5, "type": "private"},
+            "from": {"id": 5, "is_bot": False, "first_name": "Ana"}, "text": "hello",
+        }  # fmt: skip
+        event = parse_update({"update_id": 910, "message": private}, reading)
+        assert isinstance(event, Event)
+        await g.deliver(event)
+        assert await g.answered(1) == ["echo: hello"]
+        await g.quiet()
+        assert len(g.model.requests) == len(g.texts) == 1
+
+
+async def test_WH_07_one_delivery_is_one_turn_and_the_second_is_told_the_first(tmp_path: Path) -> None:
+    def delivery(number: str, body: str, window: float = 0.0) -> Event:
+        return message(
+            body, platform="webhook", kind="hook", chat="build", admitted="signed", untrusted=True,
+            dedupe_key=f"build:{number}", session=f"build:{number}{body}", command_text=False,
+            replay_key=f"build:{body}" if window else None, replay_window=window,
+        )  # fmt: skip
+
+    clock = FakeClock()
+    async with rig(tmp_path / "home", clock=clock) as g:
+        first = await g.deliver(delivery("d-1", "it broke"))
+        clock.jump(30)
+        again = await g.deliver(delivery("d-1", "it broke"))
+        assert (first.kind, again.kind, again.ticket) == ("accepted", "duplicate", first.ticket)
+        assert (await g.deliver(delivery("d-2", "it broke"))).kind == "accepted"
+        assert (await g.deliver(delivery("d-3", "it broke", window=600))).kind == "accepted"
+        assert (await g.deliver(delivery("d-4", "it broke", window=600))).kind == "duplicate"
+        clock.jump(601)
+        assert (await g.deliver(delivery("d-5", "it broke", window=600))).kind == "accepted"
+        await g.answered(4)
+        await g.quiet()
+        assert len(g.model.requests) == 4
+
+
+async def test_WH_08_a_delivery_that_could_not_be_stored_is_a_new_one_when_it_comes_again(
+    tmp_path: Path,
+) -> None:
+    event = message("x" * 20_000, dedupe_key="build:d-2")
+
+    def full(connection: sqlite3.Connection) -> None:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count={pages}").fetchall()
+
+    async with rig(tmp_path / "home") as g:
+        await g.core.store.write(full)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await g.deliver(event)
+        assert g.model.requests == []
+    async with rig(tmp_path / "home") as g:
+        assert (await g.deliver(event)).kind == "accepted"
+        await g.answered(1)
+        assert (await g.deliver(event)).kind == "duplicate"
+        await g.quiet()
+        assert len(g.model.requests) == 1
+
+
+@pytest.mark.parametrize("spoilt", ["'{torn'", "'[]'", "'{\"tool_calls\": [{}]}'"])
+async def test_FT_12_a_history_that_cannot_be_read_is_one_sentence_and_no_model_call(
+    tmp_path: Path, spoilt: str
+) -> None:
+    async with rig(tmp_path / "home") as g:
+        for n in range(5):
+            await g.send(f"remember {n}")
+        await g.answered(5)
+        await g.quiet()
+        await g.core.store.write(lambda c: c.execute(f"UPDATE messages SET content = {spoilt} WHERE id = 3"))
+    async with rig(tmp_path / "home") as g:
+        with capture_logs() as logs:
+            await g.send("who am I")
+            await g.answered(1)
+            await g.quiet()
+        assert "turn.history_unreadable" in {entry["event"] for entry in logs}
+        assert g.texts == [g.core.say("history_unreadable")]
+        assert g.model.requests == []
+        assert await g.rows("SELECT count(*) FROM messages") == [(10,)]
+        assert await g.rows("SELECT state FROM inbox ORDER BY id DESC LIMIT 1") == [("failed",)]
+        await g.core.store.write(lambda c: c.execute("UPDATE messages SET content = NULL WHERE id = 3"))
+        await g.send("and now")
+        assert (await g.answered(2))[1] == "echo: and now"
+        assert [m.text for m in g.model.requests[0].messages][:2] == ["remember 0", "echo: remember 0"]
 
 
 async def test_a_kept_answer_can_be_followed_afterwards(tmp_path: Path) -> None:

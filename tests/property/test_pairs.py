@@ -28,7 +28,7 @@ MESSAGES = st.lists(
 
 
 @given(MESSAGES)
-def test_any_history_becomes_a_legal_request(messages: list[Message]) -> None:
+def test_SE_06_any_history_becomes_a_legal_request(messages: list[Message]) -> None:
     assert_legal(ModelRequest("", legal(messages)))
 
 

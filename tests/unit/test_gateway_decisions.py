@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from gateway.commands import parse_command
@@ -61,7 +64,7 @@ def test_an_event_whose_adapter_checked_the_right_is_not_checked_again() -> None
         ({"text": "", "unsupported": "voice"}, "refused", "unsupported"),
     ],
 )
-def test_what_the_door_turns_away(fields: dict[str, object], kind: str, reason: str) -> None:
+def test_what_the_door_turns_away(fields: dict[str, Any], kind: str, reason: str) -> None:
     decision = judge(message(str(fields.pop("text", "hi")), **fields), RULES, Standing(), 0)
     assert (decision.kind, decision.reason) == (kind, reason)
 
@@ -157,7 +160,8 @@ def test_a_broken_target_is_explained(text: str) -> None:
 
 
 def test_a_window_lets_through_what_the_platform_allows_and_no_more() -> None:
-    window, now, sent = Window(Rate(3, 1.0)), 0.0, []
+    window, now = Window(Rate(3, 1.0)), 0.0
+    sent: list[float] = []
     while len(sent) < 10:
         now += window.wait(now)
         window.book(now)
@@ -272,6 +276,29 @@ def test_D9_exit_codes_follow_the_reason() -> None:
     stop.ask("signal")
     stop.force()
     assert stop.exit_code == 1
+
+
+async def test_PR_01_a_second_signal_cuts_the_drain_and_the_first_does_not() -> None:
+    stop, ended = Stop(), asyncio.Event()
+
+    async def drain() -> None:
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            cut.set()
+            raise
+
+    cut = asyncio.Event()
+    stop.ask("signal")
+    draining = asyncio.create_task(stop.unless_hurried(drain()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not draining.done()
+    stop.force()
+    await draining
+    assert cut.is_set()
+    ended.set()
+    await Stop().unless_hurried(drain())  # its end is waited for
 
 
 def test_D9_a_lost_terminal_stops_and_a_service_reloads() -> None:
