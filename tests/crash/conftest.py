@@ -1,6 +1,7 @@
-"""A scene for each test, ended whatever happens."""
+"""Scenes for a test, ended whatever happens."""
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,20 @@ from tests.peers.telegram import TelegramPeer
 
 
 @pytest.fixture
-async def make_house(
-    tmp_path: Path, model_peer: ModelPeer, telegram_peer: TelegramPeer
-) -> AsyncIterator[MakeHouse]:
-    """Return what makes a `House`; keywords go to the settings under `gateway`."""
+async def make_house(tmp_path: Path) -> AsyncIterator[MakeHouse]:
+    """Return what makes a `House` with peers of its own; keywords go to the settings under `gateway`."""
     houses: list[House] = []
+    async with AsyncExitStack() as stack:
 
-    def make(**gateway: Any) -> House:
-        houses.append(House(tmp_path, model_peer, telegram_peer, **gateway))
-        return houses[-1]
+        async def make(**gateway: Any) -> House:
+            model = await stack.enter_async_context(ModelPeer())
+            telegram = await stack.enter_async_context(TelegramPeer())
+            house = House(tmp_path / f"house{len(houses)}", model, telegram, **gateway)
+            stack.push_async_callback(house.aclose)
+            houses.append(house)
+            return house
 
-    yield make
+        yield make
     for house in houses:
-        await house.aclose()
+        assert house.model.violations == []
+        assert house.telegram.violations == []

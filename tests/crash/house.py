@@ -14,7 +14,7 @@ import socket
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -376,4 +376,4 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-MakeHouse = Callable[..., House]
+MakeHouse = Callable[..., Awaitable[House]]

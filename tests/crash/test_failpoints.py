@@ -1,5 +1,6 @@
 """The daemon is killed at every named place of a message's way; each message still gets one answer."""
 
+import asyncio
 import signal
 from collections import Counter
 
@@ -24,10 +25,15 @@ def _send(house: House) -> None:
     house.send_api("m-api-1", asks_tools("m-api-1"))
 
 
-@pytest.mark.parametrize("mode", ["resend", "drop"])
 @pytest.mark.parametrize("place", PLACES)
-async def test_killed_at(place: str, mode: str, make_house: MakeHouse) -> None:
-    house = make_house(delivery={"on_unknown": mode})
+async def test_killed_at(place: str, make_house: MakeHouse) -> None:
+    async with asyncio.TaskGroup() as both:  # two daemons at once: most of the time goes into their starts
+        for mode in ("resend", "drop"):
+            house = await make_house(delivery={"on_unknown": mode})
+            both.create_task(_killed_at(house, place, mode))
+
+
+async def _killed_at(house: House, place: str, mode: str) -> None:
     await house.start(failpoint=place)
     _send(house)
     assert await house.ended() == -signal.SIGKILL, f"{place} was never reached: {house.tail()}"

@@ -29,7 +29,7 @@ async def _ten_times(house: House, sent: Sent) -> list[str]:
 
 
 async def test_one_delivery_ten_times_at_once_and_again_after_a_kill(make_house: MakeHouse) -> None:
-    house = make_house()
+    house = await make_house()
     await (await house.start()).until_ready()
     sent = Sent("webhook", HOOK, 777, asks(HOOK, "[[delay=300]]"))
     house.sent[HOOK] = sent
@@ -51,7 +51,7 @@ async def _again_after_the_end(house: House, sent: Sent) -> list[str]:
 
 
 async def test_one_request_ten_times_at_once_and_again_after_a_kill(make_house: MakeHouse) -> None:
-    house = make_house()
+    house = await make_house()
     await (await house.start()).until_ready()
     sent = Sent("api", "m-api-1", 0, asks("m-api-1", "[[delay=1000]]"))
     first = [asyncio.create_task(house.ask_once(sent)) for _ in range(10)]
@@ -72,7 +72,7 @@ async def test_one_request_ten_times_at_once_and_again_after_a_kill(make_house: 
 async def test_TG_26_an_update_that_comes_again_after_a_kill_is_one_turn(
     place: str, make_house: MakeHouse
 ) -> None:
-    house = make_house()
+    house = await make_house()
     update = house.send_telegram("m-tg-1", asks("m-tg-1"), chat=5)
     await house.start(failpoint=place)
     assert await house.ended() == -signal.SIGKILL
@@ -92,7 +92,7 @@ async def test_TG_26_an_update_that_comes_again_after_a_kill_is_one_turn(
 
 
 async def test_SE_04_a_resumed_turn_and_a_redelivered_update_are_one_turn(make_house: MakeHouse) -> None:
-    house = make_house(drain_timeout="100ms")
+    house = await make_house(drain_timeout="100ms")
     await (await house.start()).until_ready()
     house.send_telegram("m-tg-1", asks("m-tg-1", "[[delay=1500]]"), chat=5)
     await house.model.wait_for(lambda: len(house.model.requests) == 1)
@@ -117,7 +117,7 @@ async def test_SE_04_a_resumed_turn_and_a_redelivered_update_are_one_turn(make_h
 async def test_SE_05_a_call_that_was_cut_is_told_and_not_run_again(
     place: str, ran: int, make_house: MakeHouse
 ) -> None:
-    house = make_house()
+    house = await make_house()
     text = 'm-tg-1 [[tool=note {"text": "m-tg-1"}]][[text=done m-tg-1. {tool}]]'
     house.send_telegram("m-tg-1", text, chat=5)
     await house.start(failpoint=place)
@@ -139,7 +139,7 @@ async def test_SE_05_a_call_that_was_cut_is_told_and_not_run_again(
 
 
 async def test_PR_01_a_turn_of_eight_seconds_is_finished_before_the_end(make_house: MakeHouse) -> None:
-    house = make_house(drain_timeout="30s")
+    house = await make_house(drain_timeout="30s")
     daemon = await house.start()
     await daemon.until_ready()
     house.send_telegram("m-tg-1", asks("m-tg-1", "[[delay=8000]]"), chat=5)
@@ -161,7 +161,7 @@ async def test_PR_01_a_turn_of_eight_seconds_is_finished_before_the_end(make_hou
 
 
 async def test_PR_01_a_second_signal_ends_it_at_once_and_nothing_is_lost(make_house: MakeHouse) -> None:
-    house = make_house(drain_timeout="30s")
+    house = await make_house(drain_timeout="30s")
     daemon = await house.start()
     await daemon.until_ready()
     house.send_telegram("m-tg-1", asks("m-tg-1", "[[delay=4000]]"), chat=5)

@@ -70,7 +70,7 @@ async def _check_end(house: House) -> None:
 
 
 async def test_a_tool_that_aborts_the_process_on_every_start(make_house: MakeHouse) -> None:
-    house = make_house(resume_max_starts=STARTS)
+    house = await make_house(resume_max_starts=STARTS)
     house.add_tool("boom", BOOM_TOOL)
     house.send_telegram("m-tg-1", asks("m-tg-1"), chat=5)
     house.send_telegram("m-bad-1", "m-bad-1 [[tool=boom {}]][[text=done m-bad-1.]]", chat=POISON_CHAT)
@@ -83,7 +83,7 @@ async def test_a_tool_that_aborts_the_process_on_every_start(make_house: MakeHou
 
 
 async def test_who_is_slow_beside_it_is_not_blamed(make_house: MakeHouse) -> None:
-    house = make_house(resume_max_starts=STARTS)
+    house = await make_house(resume_max_starts=STARTS)
     house.add_tool("boom", BOOM_TOOL)
     for n in (1, 2, 3):
         house.send_telegram(f"m-tg-{n}", asks(f"m-tg-{n}", "[[delay=1500]]"), chat=20 + n)
@@ -93,7 +93,7 @@ async def test_who_is_slow_beside_it_is_not_blamed(make_house: MakeHouse) -> Non
 
 
 async def test_one_that_kills_before_any_step(make_house: MakeHouse) -> None:
-    house = make_house(resume_max_starts=STARTS)
+    house = await make_house(resume_max_starts=STARTS)
     house.send_telegram("m-bad-1", asks("m-bad-1"), chat=POISON_CHAT)
     for _ in range(STARTS):
         await house.start(failpoint="turn.begun")

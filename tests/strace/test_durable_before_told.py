@@ -22,7 +22,8 @@ def strace() -> str:
 
 
 def _under(strace: str, trace: Path) -> list[str]:
-    return [strace, "-f", "-yy", "-s", "20000", "-o", str(trace), "-e", f"trace={_CALLS}"]
+    # -D: the daemon is our child and gets our signals; the tracer holds its stderr open until the trace is whole.
+    return [strace, "-D", "-f", "-yy", "-s", "20000", "-o", str(trace), "-e", f"trace={_CALLS}"]
 
 
 async def _traced(house: House, strace: str, trace: Path) -> None:
@@ -43,7 +44,7 @@ def _check(verdicts: Verdicts) -> None:
 async def test_a_webhook_is_on_disk_before_its_2xx(
     strace: str, tmp_path: Path, make_house: MakeHouse
 ) -> None:
-    house, trace = make_house(), tmp_path / "trace"
+    house, trace = await make_house(), tmp_path / "trace"
     await _traced(house, strace, trace)
     sent = [Sent("webhook", f"m-hook-{n}", 777, asks(f"m-hook-{n}")) for n in range(EVENTS)]
     for some in (sent[:50], sent[50:]):  # one after the other, and all at once
@@ -59,7 +60,7 @@ async def test_a_webhook_is_on_disk_before_its_2xx(
 async def test_a_request_is_on_disk_before_its_200(
     strace: str, tmp_path: Path, make_house: MakeHouse
 ) -> None:
-    house, trace = make_house(), tmp_path / "trace"
+    house, trace = await make_house(), tmp_path / "trace"
     await _traced(house, strace, trace)
     sent = [Sent("api", f"m-api-{n}", 0, asks(f"m-api-{n}")) for n in range(EVENTS)]
     for at in range(0, EVENTS, 10):
@@ -72,7 +73,7 @@ async def test_a_request_is_on_disk_before_its_200(
 async def test_an_update_is_on_disk_before_the_next_poll(
     strace: str, tmp_path: Path, make_house: MakeHouse
 ) -> None:
-    house, trace = make_house(), tmp_path / "trace"
+    house, trace = await make_house(), tmp_path / "trace"
     await _traced(house, strace, trace)
     for n in range(EVENTS):
         # Half of them one by one, the rest in batches.
