@@ -57,7 +57,7 @@ class Sessions:
         self._say = parts.say
         self._boxes: dict[str, _Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
-        self._closing = False
+        self._closing = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -97,7 +97,7 @@ class Sessions:
             box = self._boxes[key] = _Mailbox()
             self._idle.clear()
         box.work.append(item)
-        if box.task is None and not self._closing:
+        if box.task is None and not self._closing.is_set():
             box.task = asyncio.create_task(self._drain(key, box), name=f"session {key}")
 
     def stop(self, key: str, row: InboxRow | None = None) -> bool:
@@ -127,13 +127,13 @@ class Sessions:
 
     async def _drain(self, key: str, box: _Mailbox) -> None:
         try:
-            while box.work and not self._closing:
+            while box.work and not self._closing.is_set():
                 await self._one(box, box.work.popleft())
         finally:
             box.task = None
             if not box.work and self._boxes.get(key) is box:
                 del self._boxes[key]
-            if not self._boxes or self._closing:
+            if not self._boxes or self._closing.is_set():
                 self._check_idle()
 
     async def _one(self, box: _Mailbox, item: InboxRow | TurnWork) -> None:
@@ -141,8 +141,7 @@ class Sessions:
         try:
             if isinstance(item, TurnWork):
                 await self._turn(box, item)
-            else:
-                await self._wait_slot(item)
+            elif await self._slot_came(item):
                 await self._handle(box, item)
         except Exception:  # whatever went wrong with one message, the next one of the session is handled
             log.exception("session.failed", session=rows[-1].session_key)
@@ -153,10 +152,19 @@ class Sessions:
         if all(box.task is None for box in self._boxes.values()):
             self._idle.set()
 
-    async def _wait_slot(self, row: InboxRow) -> None:
+    async def _slot_came(self, row: InboxRow) -> bool:
+        """Wait until the rate lets the message through. False: we stop first, and it waits for the next start."""
         delay = row.not_before - self._clock.time()
-        if delay > 0:
-            await self._clock.sleep(delay)
+        if delay <= 0:
+            return True
+        slot = asyncio.ensure_future(self._clock.sleep(delay))
+        closing = asyncio.ensure_future(self._closing.wait())
+        try:
+            await asyncio.wait((slot, closing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            slot.cancel()
+            closing.cancel()
+        return not self._closing.is_set()
 
     async def _turn(self, box: _Mailbox, work: TurnWork) -> None:
         def started(active: ActiveTurn | None) -> None:
@@ -229,7 +237,7 @@ class Sessions:
 
     async def drain(self, seconds: float) -> bool:
         """Begin no new work and let what runs end, for at most `seconds`. Whether all ended."""
-        self._closing = True
+        self._closing.set()
         self._check_idle()
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
@@ -239,7 +247,7 @@ class Sessions:
 
     async def aclose(self) -> None:
         """Cut what still runs; it is open on disk and goes on after the next start."""
-        self._closing = True
+        self._closing.set()
         tasks = [b.task for b in self._boxes.values() if b.task is not None] + list(self._controls)
         for task in tasks:
             task.cancel()

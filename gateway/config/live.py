@@ -42,6 +42,7 @@ class LiveSettings:
         self._subscribers: dict[object, Callable[[Snapshot], Any]] = {}
         self._reloading = asyncio.Lock()
         self._last_error: str | None = None
+        self._had_text = False
 
     def current(self) -> Snapshot:
         """The newest good snapshot."""
@@ -61,15 +62,17 @@ class LiveSettings:
     async def reload(self) -> bool:
         """Read the files now. True when what they say is in use, also when nothing has changed."""
         async with self._reloading:
+            has_text = await asyncio.to_thread(_has_text, self._home)
+            if self._had_text and not has_text:
+                return self._refuse(f"{self._home.config.name} is missing or empty")
             try:
                 fresh = await asyncio.to_thread(
                     load, self._home, self._schema, self._environ, number=self._current.number + 1
                 )
             except Problems as error:
-                self._last_error = f"The configuration was not reloaded, the old one stays: {error.summary}"
-                self._on_error(self._last_error)
-                return False
+                return self._refuse(error.summary)
             self._last_error = None
+            self._had_text = has_text
             if _same(fresh, self._current):
                 return True
             self._current = fresh
@@ -77,8 +80,17 @@ class LiveSettings:
                 changed(fresh)
             return True
 
+    def _refuse(self, why: str) -> bool:
+        self._last_error = f"The configuration was not reloaded, the old one stays: {why}"
+        self._on_error(self._last_error)
+        return False
+
     async def watch(self) -> None:
-        """Reload within about a second of a change to config.yaml or .env, until cancelled."""
+        """Reload within about a second of a change to config.yaml or .env, until cancelled.
+
+        A config.yaml that vanishes or is emptied meanwhile changes nothing, and that is said.
+        """
+        self._had_text = await asyncio.to_thread(_has_text, self._home)
         # Looking costs less than being told: whoever watches the folder is woken by every write to state.db,
         # which lies beside these two, and that is a tenth of a turn's CPU.
         used = last = await asyncio.to_thread(self._stamps)
@@ -101,6 +113,13 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _has_text(home: Home) -> bool:
+    try:
+        return bool(home.config.read_bytes().strip())
+    except OSError:
+        return False
 
 
 def _same(one: Snapshot, other: Snapshot) -> bool:

@@ -217,3 +217,39 @@ async def test_a_peer_that_is_away_at_the_start_delays_nobody(house: House) -> N
     assert told["state"] == "connecting"
     assert told["reason"]
     assert (await house.client.get("/ready")).json() == {"ready": True, "reason": None}
+
+
+async def test_a_settings_file_that_vanishes_changes_nothing(house: House) -> None:
+    await house.start()
+    (house.home / "config.yaml").rename(house.home / "elsewhere.yaml")
+
+    async def complained() -> str | None:
+        error: str | None = (await house.status())["settings"]["error"]
+        return error
+
+    assert "missing" in await eventually(complained)
+    house.telegram.push_text("known to all", chat=1)
+    await house.telegram.wait_text(1, "echo: known to all")
+    (house.home / "elsewhere.yaml").rename(house.home / "config.yaml")
+
+    async def is_back() -> bool:
+        return (await house.status())["settings"]["error"] is None
+
+    await eventually(is_back)
+    assert (await house.status())["settings"]["restart_needed"] is None
+
+
+async def test_what_the_rate_holds_back_delays_no_stop_and_is_answered_later(house: House) -> None:
+    house.config["gateway"]["limits"] = {"rate": "2/20s", "backlog": 1}
+    house.write()
+    await house.start()
+    for n in range(4):
+        house.telegram.push_text(f"message {n}", chat=1)
+    for text in ("echo: message 0", "echo: message 1", "Too many messages"):
+        await house.telegram.wait_text(1, text)
+    began = time.monotonic()
+    await house.stop()
+    assert time.monotonic() - began < 10
+    await house.start()
+    await house.telegram.wait_text(1, "echo: message 2", 40)
+    assert len(house.texts(1)) == 4
