@@ -21,28 +21,31 @@ _TEXT = "Tell me about the deployment of the staging server, please; it failed a
 
 
 def measure_cpu(*, quick: bool) -> Iterator[Figure]:
-    """CPU of the daemon per turn, one turn after the other, and of the same calls over bare httpx."""
-    sessions, turns, rounds = (4, 10, 2) if quick else (20, 10, 5)
+    """CPU of the daemon per turn, one turn after the other, and of the same calls over bare httpx.
+
+    The sessions have 40 messages when it begins. Each round of ours is followed by the bare calls with the
+    very bodies that the model has just got.
+    """
+    sessions, turns, rounds = (5, 8, 2) if quick else (20, 10, 5)
     others = OthersCores()
     runs, floors = [], []
     with peer_program("model", "--checks", "off") as model, daemon(config(model)) as running:
         control = ModelPeerControl(model)
-        for number in range(rounds + 1):
+        asyncio.run(_fill(running, range(sessions)))
+        for _ in range(rounds):
             control.reset()
             before = cpu_seconds(running.pid)
-            asyncio.run(_one_by_one(running, f"r{number}", sessions, turns))
+            asyncio.run(_one_by_one(running, sessions, turns))
             spent = (cpu_seconds(running.pid) - before) * 1000 / (sessions * turns)
             bodies = [entry["body"] for entry in control.journal()]
             if len(bodies) != sessions * turns:
                 raise RuntimeError(f"{len(bodies)} model calls in {sessions * turns} turns")
-            floor = bare_calls(model, bodies)
-            if number:  # the first round warms up
-                runs.append(spent)
-                floors.append(floor.cpu_ms)
+            runs.append(spent)
+            floors.append(bare_calls(model, bodies).cpu_ms)
     bare = statistics.median(floors)
     yield Figure(
         name="cpu-per-turn",
-        what="CPU per turn (API, one by one, 10 turns a session, with transcript, index and ledger)",
+        what="CPU per turn, one by one, from 40 messages on; with ledger, transcript and index",
         unit="ms",
         runs=runs,
         bound=3 * bare,
@@ -54,11 +57,11 @@ def measure_cpu(*, quick: bool) -> Iterator[Figure]:
     )
 
 
-async def _one_by_one(running: Daemon, name: str, sessions: int, turns: int) -> None:
+async def _one_by_one(running: Daemon, sessions: int, turns: int) -> None:
     async with Wire(running.port) as wire:
         for turn in range(turns):
             for session in range(sessions):
-                await wire.all_at_once([api_turn(f"{_TEXT} ({turn})", f"{name}-{session}")])
+                await wire.all_at_once([api_turn(f"{_TEXT} ({turn})", f"m-{session}")])
 
 
 def measure_burst(*, quick: bool) -> Iterator[Figure]:
