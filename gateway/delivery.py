@@ -118,6 +118,7 @@ class Delivery:
         self._rules = rules
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._pacers: dict[str, Pacer] = {}
+        self._calls: set[asyncio.Task[OutboxRow | None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self.sent = 0
@@ -183,8 +184,8 @@ class Delivery:
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5.0)
+        if under_way := {*tasks, *self._calls}:
+            await asyncio.wait(under_way, timeout=5.0)
 
     async def typing(self, target: Target) -> None:
         """Show that somebody is writing, if there is room for it and an answer could be stored."""
@@ -256,13 +257,19 @@ class Delivery:
         reached("outbox.claimed")
         # From here to the receipt a cancelled lane finishes its call: a receipt that is not stored would be a
         # message sent twice.
-        return await asyncio.shield(asyncio.create_task(self._call(adapter, row), name="send"))
+        call = asyncio.create_task(self._call(adapter, row), name="send")
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        return await asyncio.shield(call)
 
     async def _call(self, adapter: Adapter, row: OutboxRow) -> OutboxRow | None:
         try:
             receipt = await adapter.send(row.target, row.piece, key=row.key, again=row.again)
         except AdapterError as error:
             return await self._settle_failure(row, error)
+        except Exception as error:  # an adapter's fault: nobody knows how far it came, and the lane goes on
+            log.exception("delivery.adapter_failed", instance=row.target.instance, row=row.id)
+            return await self._settle_failure(row, OutcomeUnknown(f"{type(error).__name__}; see the log"))
         reached("outbox.sent")
         if receipt.note:
             log.info("delivery.note", instance=row.target.instance, note=receipt.note)
