@@ -12,6 +12,8 @@ from hermes.events import Target
 
 __all__ = ["showing_typing"]
 
+_AFTER = 0.3
+"""Seconds: who is answered sooner sees no sign, and the call is left to the pace for an answer."""
 _EVERY = 4.5
 """Seconds: Telegram shows the sign for five (Bot API, sendChatAction)."""
 
@@ -30,6 +32,7 @@ async def showing_typing(delivery: Delivery, targets: Sequence[Target], clock: C
 
 
 async def _keep(delivery: Delivery, targets: Sequence[Target], clock: Clock) -> None:
+    await clock.sleep(_AFTER)
     while True:
         for target in targets:
             await delivery.typing(target)
