@@ -213,6 +213,28 @@ async def test_SE_12_pieces_stay_in_order_over_a_retry_and_before_the_next_reply
         assert g.texts == ["aaa", "bbb", "ccc", "ddd"]
 
 
+async def test_FT_14_an_answer_that_cannot_be_committed_waits_and_goes_out_once(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    answer = "long" * 25_000
+    async with rig(tmp_path / "home", model=ScriptedModel([Answer(answer, gate=gate)])) as g:
+        g.adapter.limit = len(answer)
+        await g.send("work")
+        while not g.model.running:
+            await asyncio.sleep(0)
+        await g.core.store.write(_full_disk)
+        gate.set()
+        while g.core.store.fault is None:
+            await asyncio.sleep(0.01)
+        with pytest.raises(StoreUnavailable):
+            await g.send("meanwhile", chat="6")
+        assert g.texts == []
+        assert await g.answered(1) == [answer]  # the store tries again by itself
+        await g.send("and on")
+        assert (await g.answered(2))[1] == "echo: and on"
+        assert len(g.model.requests) == 2
+        assert answer in [m.text for m in g.model.requests[1].messages]
+
+
 async def test_stop_ends_the_running_turn_and_is_answered_once(tmp_path: Path) -> None:
     gate = asyncio.Event()
     model = ScriptedModel([Answer("never", gate=gate)])
@@ -406,17 +428,19 @@ async def test_WH_07_one_delivery_is_one_turn_and_the_second_is_told_the_first(t
         assert len(g.model.requests) == 4
 
 
+def _full_disk(connection: sqlite3.Connection) -> None:
+    """The file cannot grow any more, until the writer opens it anew."""
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count={pages}").fetchall()
+
+
 async def test_WH_08_a_delivery_that_could_not_be_stored_is_a_new_one_when_it_comes_again(
     tmp_path: Path,
 ) -> None:
     event = message("x" * 20_000, dedupe_key="build:d-2")
 
-    def full(connection: sqlite3.Connection) -> None:
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count={pages}").fetchall()
-
     async with rig(tmp_path / "home") as g:
-        await g.core.store.write(full)
+        await g.core.store.write(_full_disk)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 await g.deliver(event)
