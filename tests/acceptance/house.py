@@ -129,7 +129,8 @@ class House:
             platform: dict[str, Any] = (await self.status())["platforms"][name]
             return platform if platform["state"] == state else None
 
-        return await eventually(found, timeout)
+        told: dict[str, Any] = await eventually(found, timeout)
+        return told
 
     async def said(self, part: str, timeout: float = 15.0) -> None:
         """Wait until the daemon's stderr holds `part`."""
@@ -186,6 +187,13 @@ class House:
     def files(self) -> dict[Path, bytes]:
         """Every file under the home with its bytes."""
         return {p: p.read_bytes() for p in self.home.rglob("*") if p.is_file()}
+
+    def asked(self) -> list[dict[str, Any]]:
+        """The messages of the model's newest request."""
+        body = self.model.requests[-1].body
+        assert body is not None
+        messages: list[dict[str, Any]] = body["messages"]
+        return messages
 
     async def model_busy(self, requests: int = 1, timeout: float = 20.0) -> None:
         """Wait until the model works on so many requests."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
-from openai import AsyncOpenAI, AuthenticationError
+from openai import AsyncOpenAI, AuthenticationError, DefaultAsyncHttpxClient
 
 from tests.acceptance.house import API, KEY, House, answer_of
+from tests.peers.model.script import says
 
 
 def _client(house: House, key: str = KEY) -> AsyncOpenAI:
@@ -17,7 +18,7 @@ def _client(house: House, key: str = KEY) -> AsyncOpenAI:
         api_key=key,
         base_url=f"http://127.0.0.1:{house.port}/v1",
         max_retries=0,
-        http_client=httpx.AsyncClient(trust_env=False, timeout=60),
+        http_client=DefaultAsyncHttpxClient(trust_env=False, timeout=60),
     )
 
 
@@ -78,11 +79,11 @@ async def test_named_sessions_keep_their_history_and_nothing_else(house: House) 
         {"role": "user", "content": "the second thing"},
     ]
     await house.ask("", session="desk-1", messages=older)
-    seen = str(house.model.requests[-1].body["messages"])
+    seen = str(house.asked())
     assert "the first thing" in seen
     assert "made up" not in seen
     await house.ask("", messages=older)
-    one_off = str(house.model.requests[-1].body["messages"])
+    one_off = str(house.asked())
     assert "made up too" in one_off
     assert "the first thing" not in one_off
     for bad in ("a b", "a/b", "x" * 129, "telegram:1"):
@@ -122,4 +123,18 @@ async def test_a_client_that_goes_away_takes_its_turn_along_unless_it_named_it(
         pytest.fail(answer.text)
     assert answer_of(answer) == "echo: named"
     assert house.model.requests[-1].outcome == "ok"
+    assert len(house.model.requests) == 2
+
+
+async def test_a_kill_cancels_a_turn_that_nobody_named(house: House) -> None:
+    await house.start()
+    house.model.script.add(says("never told", first=30))
+    asking = asyncio.create_task(house.ask("unnamed"))
+    await house.model_busy()
+    await house.daemon.kill()
+    with pytest.raises(httpx.TransportError):
+        await asking
+    await house.start()
+    assert answer_of(await house.ask("another")) == "echo: another"
+    assert house.rows("SELECT state FROM inbox ORDER BY id") == [("stopped",), ("answered",)]
     assert len(house.model.requests) == 2

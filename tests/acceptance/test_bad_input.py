@@ -152,7 +152,7 @@ async def test_model_output_that_is_broken_ends_in_an_answer_or_one_sentence(hou
     script.clear()
     script.add(calls(ToolCall("todo", '{"items": [')), says("it was told so"))
     assert answer_of(await house.ask("broken arguments")) == "it was told so"
-    result = next(m for m in house.model.requests[-1].body["messages"] if m["role"] == "tool")
+    result = next(m for m in house.asked() if m["role"] == "tool")
     assert "not valid JSON" in result["content"]
     assert "Traceback" not in house.daemon.stderr
     await house.stop()
@@ -240,7 +240,7 @@ async def test_a_settings_file_that_vanishes_changes_nothing(house: House) -> No
 
 
 async def test_what_the_rate_holds_back_delays_no_stop_and_is_answered_later(house: House) -> None:
-    house.config["gateway"]["limits"] = {"rate": "2/20s", "backlog": 1}
+    house.config["gateway"]["limits"] = {"rate": "2/8s", "backlog": 1}
     house.write()
     await house.start()
     for n in range(4):

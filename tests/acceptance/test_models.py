@@ -34,7 +34,7 @@ async def test_a_provider_that_hangs_is_given_up_told_once_and_retry_works(house
     await house.start()
     for hang in ("headers", "body"):
         chat = 1 if hang == "headers" else 2
-        house.model.script.add(Answer("never told", hang=hang), times=20)  # type: ignore[arg-type]  # a Literal
+        house.model.script.add(Answer("never told", hang=hang), times=20)
         began = time.monotonic()
         house.telegram.push_text(f"hanging in the {hang}", chat=chat)
         await house.telegram.wait_text(chat, "/retry", 30)

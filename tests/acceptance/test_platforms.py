@@ -83,7 +83,7 @@ async def test_PR_10_a_conflict_is_waited_out_and_stays_with_its_platform(house:
     polls = house.telegram.calls("getUpdates")
 
     async def told() -> bool:
-        return (await house.status())["platforms"]["telegram"]["reason"] == "conflict"
+        return bool((await house.status())["platforms"]["telegram"]["reason"] == "conflict")
 
     await eventually(told)
     assert (await house.ask("others work")).status_code == 200
@@ -135,9 +135,7 @@ async def test_SE_01_the_second_message_waits_for_the_first_answer(house: House)
     house.telegram.push_text("message B", chat=1)
     await house.telegram.wait_text(1, "echo: message B", 20)
     assert house.model.most_in_flight == 1
-    seen = [
-        (m["role"], m["content"]) for m in house.model.requests[-1].body["messages"] if m["role"] != "system"
-    ]
+    seen = [(m["role"], m["content"]) for m in house.asked() if m["role"] != "system"]
     assert [role for role, _ in seen] == ["user", "assistant", "user"]
     assert "message A" in str(seen[0])
     assert "answer to A" in str(seen[1])

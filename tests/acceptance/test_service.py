@@ -1,6 +1,7 @@
 """What a service manager sees and does: notices, watchdog, signals, exit codes."""
 
 import asyncio
+import os
 import signal
 import socket
 import time
@@ -13,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from tests.acceptance.house import House, eventually
+from tests.clirig import HERMES
 from tests.peers.model.script import says
 
 # A tool that does what no tool may: it blocks the event loop.
@@ -180,3 +182,23 @@ async def test_PR_01_a_second_signal_ends_it_at_once_and_the_turn_goes_on_later(
     await house.start()
     await house.telegram.wait_text(1, "echo: cut short")
     await house.stop()
+
+
+async def test_a_daemon_whose_standard_streams_are_closed_works(house: House) -> None:
+    words = f"exec {HERMES} gateway run 0<&- 1>&- 2>&-"
+    environ = {**os.environ, "HERMES_HOME": str(house.home)}
+    daemon = await asyncio.create_subprocess_exec("sh", "-c", words, env=environ)
+    try:
+
+        async def is_up() -> bool:
+            return bool((await house.status()).get("ready"))
+
+        await eventually(is_up, 30)
+        house.telegram.push_text("hello in there", chat=1)
+        await house.telegram.wait_text(1, "echo: hello in there")
+        daemon.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(daemon.wait(), 20) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            daemon.kill()
+        await daemon.wait()

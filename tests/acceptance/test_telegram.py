@@ -21,13 +21,13 @@ async def test_conversations_over_two_lives(house: House) -> None:
     await telegram.wait_text(1, "echo: first")
     telegram.push_text("second", chat=1)
     await telegram.wait_text(1, "echo: second")
-    assert [m["role"] for m in model.requests[-1].body["messages"]][-3:] == ["user", "assistant", "user"]
+    assert [m["role"] for m in house.asked()][-3:] == ["user", "assistant", "user"]
 
     telegram.push_text("/new", chat=1)
     await telegram.wait_text(1, "fresh conversation")
     telegram.push_text("third", chat=1)
     await telegram.wait_text(1, "echo: third")
-    assert "first" not in str(model.requests[-1].body["messages"][1:])
+    assert "first" not in str(house.asked()[1:])
 
     telegram.push_text("nobody was spoken to", chat=GROUP, user=8)
     telegram.push_text("@peer_bot in the group", chat=GROUP, user=7)
@@ -49,7 +49,7 @@ async def test_conversations_over_two_lives(house: House) -> None:
         await telegram.wait_text(chat, f"while it was away {chat}", 20)
     telegram.push_text("fourth", chat=1)
     await telegram.wait_text(1, "echo: fourth")
-    assert "third" in str(model.requests[-1].body["messages"])
+    assert "third" in str(house.asked())
     await house.stop()
 
     wanted = {1: 6, 2: 2, 3: 1, GROUP: 1}
@@ -74,7 +74,7 @@ async def test_TG_14_and_TG_15_answers_stay_in_their_topic(house: House) -> None
     telegram.add_chat(FORUM, kind="supergroup", topics=(TOPIC,))
     await house.start()
     long = "word " * 1800
-    telegram.push_text(f"@peer_bot {long}[[delay=300]]", chat=FORUM, user=7, thread=TOPIC)
+    telegram.push_text(f"@peer_bot {long}[[delay=2500]]", chat=FORUM, user=7, thread=TOPIC)
     await telegram.wait_for(lambda: len(telegram.calls("sendMessage", chat_id=FORUM)) == 3)
     actions = telegram.calls("sendChatAction", chat_id=FORUM)
     assert actions
@@ -112,3 +112,27 @@ async def test_TG_16_general_has_no_number_and_a_lost_topic_loses_no_text(house:
     assert sum("for the lost" in t for t in house.texts(FORUM)) == 1
     await house.said("delivery.note")
     await house.stop()
+
+
+async def test_what_is_no_text_gets_one_sentence_or_nothing(house: House) -> None:
+    telegram = house.telegram
+    await house.start()
+    telegram.push_photo(b"not looked at", chat=1)
+    assert "photo" in await telegram.wait_text(1, "text")
+    asked = telegram.push_text("as I wrote it", chat=2)
+    await telegram.wait_text(2, "echo: as I wrote it")
+    telegram.push_edited(asked["message"]["message_id"], "as I meant it", chat=2)
+    telegram.push_channel_post("for nobody")
+    telegram.push_photo(b"not for us", chat=GROUP, user=9)
+    telegram.push_raw({"message": {"broken": True}})
+    telegram.push_raw({"a_kind_of_later": {}})
+    telegram.push_text("the last", chat=3)
+    await telegram.wait_text(3, "echo: the last")
+    assert {chat: len(house.texts(chat)) for chat in telegram.chats if house.texts(chat)} == {
+        1: 1,
+        2: 1,
+        3: 1,
+    }
+    await house.stop()
+    assert len(_sent(house)) == 3
+    assert telegram.refusals == []
