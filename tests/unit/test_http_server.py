@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from ipaddress import ip_network
@@ -25,7 +26,7 @@ FORWARDED = [{"X-Forwarded-For": "127.0.0.1"}, {"Forwarded": "for=127.0.0.1"}, {
 
 
 def make(
-    port: int = 0, host: str = "127.0.0.1", *, timeout: float = 5.0, proxies: str | None = None
+    port: int = 0, host: str = "127.0.0.1", *, timeout: float = 10.0, proxies: str | None = None
 ) -> HttpServer:
     STATE["ready"] = (True, None)
     probes = Probes(readiness=lambda: STATE["ready"], is_key=lambda key: key == "secret")
@@ -214,8 +215,10 @@ async def test_WH_13_a_full_house_lets_the_oldest_idle_connection_go(server: Htt
     server.connections.most = 20
     port = int(server.url.rpartition(":")[2])
     idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+    began = time.monotonic()
     assert (await get(server.url + "/health"))[0] == 200
     assert await idle[0][0].read() == b""
+    assert time.monotonic() - began < 3  # long before it would have been closed for its silence
     assert not idle[-1][0].at_eof()
     assert len(server.connections) <= 20
     for _, writer in idle:
