@@ -29,6 +29,7 @@ from tests.peers.telegram import TelegramPeer
 WEBHOOK_CHAT = 777
 AGAIN = "↻ "
 SECRET = "s3cret"
+_ANSWER = re.compile(r"done (m-[a-z]+-[0-9]+)\.")
 _PAUSE = 0.05  # seconds between two tries against a daemon that is not there
 
 # A tool with an effect that can be counted, and that may not run twice by itself.
@@ -273,19 +274,31 @@ class House:
 
     # -- what is there at the end ------------------------------------------------------------------
 
+    def answers(self) -> dict[str, list[str]]:
+        """The bot's answers in all chats, by the token in them."""
+        found: dict[str, list[str]] = {}
+        for chat in self.telegram.chats.values():
+            for text in chat.texts():
+                if match := _ANSWER.search(text):
+                    found.setdefault(match[1], []).append(text)
+        return found
+
     def shown(self, token: str) -> list[str]:
-        """The bot's messages with this token, in all chats."""
-        needle = f"{token}."
-        return [t for c in self.telegram.chats.values() for t in c.texts() if needle in t]
+        """The bot's answers to one message."""
+        return self.answers().get(token, [])
 
     async def answered(self, tokens: Sequence[str], timeout: float = 30.0) -> None:
         """Wait until each of the messages is answered at the peer (not the API's)."""
-        chats = [t for t in tokens if self.sent[t].kind != "api"]
+        missing = {t for t in tokens if self.sent[t].kind != "api"}
+
+        def nothing_is_missing() -> bool:
+            missing.difference_update(self.answers())
+            return not missing
+
         try:
-            await self.telegram.wait_for(lambda: all(self.shown(t) for t in chats), timeout)
+            await self.telegram.wait_for(nothing_is_missing, timeout)
         except TimeoutError:
-            missing = [t for t in chats if not self.shown(t)]
-            raise AssertionError(f"not answered: {missing}\n{self.tail()}") from None
+            raise AssertionError(f"not answered: {sorted(missing)}\n{self.tail()}") from None
 
     def requests(self, token: str) -> int:
         """Model calls for the message."""
@@ -318,8 +331,9 @@ class House:
         figures = Counter({"messages": len(self.sent), "lost": 0, "doubled": 0, "excused": 0})
         figures["excused"] = self.excused.total()
         dropped = {token_of(r.text) for r in self.outbox() if r.state == "dropped"}
+        answers = self.answers()
         for token, sent in self.sent.items():
-            shown = self.shown(token)
+            shown = answers.get(token, [])
             if sent.kind == "api":
                 if sent.answer != f"done {token}." or shown:
                     wrong.append(f"{token}: the API said {sent.answer!r}; shown {shown}")
@@ -339,8 +353,28 @@ class House:
         twice = {t: n for t, n in self.notes().items() if n > 1}
         if twice:
             wrong.append(f"tools ran twice: {twice}")
+        wrong += self._history_faults()
         assert not wrong, "\n".join([*wrong, self.tail()])
         return dict(figures)
+
+    def _history_faults(self) -> list[str]:
+        """Each turn is written down once: one question, one answer at its end, and the same in the transcript."""
+        rows = self.query("SELECT id, turn_id, role FROM messages ORDER BY id")
+        turns: dict[str, list[str]] = {}
+        for _, turn, role in rows:
+            turns.setdefault(turn, []).append(role)
+        faults = [
+            f"turn {t} is {r}"
+            for t, r in turns.items()
+            if r.count("user") != 1 or r[0] != "user" or r[-1] != "assistant" or r.count("tool") not in (0, 2)
+        ]
+        if len(turns) != len(self.sent):
+            faults.append(f"{len(turns)} turns for {len(self.sent)} messages")
+        files = self.home.glob("agents/*/sessions/*.jsonl")
+        lines = [json.loads(line) for file in files for line in file.read_text().split("\n") if line]
+        if sorted(line["id"] for line in lines) != [number for number, _, _ in rows]:
+            faults.append(f"transcripts have {len(lines)} lines for {len(rows)} rows")
+        return faults
 
     def tail(self) -> str:
         """The end of what the daemons said."""

@@ -9,11 +9,12 @@ from itertools import count
 import pytest
 
 from tests.crash.daemon import DaemonEnded
-from tests.crash.house import House, MakeHouse, asks, asks_tools
+from tests.crash.house import House, MakeHouse, asks, asks_tools, token_of
 
 KILLS = int(os.environ.get("CRASH_KILLS", "50"))
 _MESSAGES_A_SECOND = 8.0
 _CHATS = 12
+_MOST_OPEN = 60  # a machine that is busy with other things must get through what was sent
 
 
 @pytest.mark.timeout(900)
@@ -62,6 +63,8 @@ async def _one_life(house: House, chance: random.Random) -> None:
 async def _flow(house: House, chance: random.Random) -> None:
     """Messages of all kinds, some with tools, some with a slow model; never a pause for a dead daemon."""
     for number in count(1):
+        while _open(house) > _MOST_OPEN:
+            await asyncio.sleep(0.1)
         kind = chance.choice(("tg", "hook", "api"))
         token = f"m-{kind}-{number}"
         text = chance.choice((asks(token), asks_tools(token), asks(token, "[[delay=300]]")))
@@ -74,19 +77,17 @@ async def _flow(house: House, chance: random.Random) -> None:
         await asyncio.sleep(chance.expovariate(_MESSAGES_A_SECOND))
 
 
+def _open(house: House) -> int:
+    """How many messages wait for their answer; what a kill has lost counts too, and that is little."""
+    answers = house.answers()
+    return sum(s.answer is None and t not in answers for t, s in house.sent.items())
+
+
 def _check_order(house: House) -> None:
     """Answers of a chat come in the order of its messages."""
     for chat in range(100, 100 + _CHATS):
+        if chat not in house.telegram.chats:
+            continue
         asked = [t for t, s in house.sent.items() if s.kind == "telegram" and s.chat == chat]
-        places = {
-            t: n
-            for n, text in reversed(list(enumerate(_texts(house, chat))))
-            for t in asked
-            if f"{t}." in text
-        }
-        order = sorted(places, key=places.__getitem__)
-        assert order == [t for t in asked if t in places], f"chat {chat}: {order}"
-
-
-def _texts(house: House, chat: int) -> list[str]:
-    return house.telegram.chats[chat].texts() if chat in house.telegram.chats else []
+        first = list(dict.fromkeys(token_of(text) for text in house.telegram.chats[chat].texts()))
+        assert first == [t for t in asked if t in first], f"chat {chat}: {first}"
