@@ -44,12 +44,11 @@ class Host:
         """See `AgentHost.open`."""
         parts = self._parts
         row = await sessions.current_session(parts.store, spec.key)
-        workspace = await asyncio.to_thread(_ready, parts.workspace_of(spec.agent_id))
+        kept = row.prompt_snapshot if row is not None else None
+        workspace, prompt = await self._prepared(spec, kept)
         if row is None:
-            prompt = await self._prompt(spec, workspace)
             facts = SessionFacts(spec, self._new_id(), prompt, workspace)
         else:
-            prompt = row.prompt_snapshot or await self._prompt(spec, workspace)
             history = await transcript.history(parts.store, row.session_id)
             facts = SessionFacts(
                 spec,
@@ -66,18 +65,22 @@ class Host:
         self._live[spec.key] = agent
         return agent
 
-    async def _prompt(self, spec: SessionSpec, workspace: Path) -> str:
-        snapshot = self._parts.settings.current()
+    async def _prepared(self, spec: SessionSpec, kept: str | None) -> tuple[Path, str]:
+        """The workspace, and the prompt: the one that was kept, else a new one. One hop into a thread for all files."""
+        parts = self._parts
+        folder = parts.workspace_of(spec.agent_id)
+        if kept:
+            return await asyncio.to_thread(_ready, folder), kept
+        snapshot = parts.settings.current()
         wanted = snapshot.get("agent", AgentSettings).context_files
-        files = await asyncio.to_thread(
-            bootstrap.read, workspace, self._parts.home.soul, context_files=wanted
+        workspace, files = await asyncio.to_thread(
+            _ready_and_read, folder, parts.home.soul, context_files=wanted
         )
-        for piece in (files.soul, *files.pieces):
-            if piece is not None and piece.refused:
-                log.warning("prompt.file_refused", extra={"file": piece.name, "reason": piece.refused})
-        day = time.strftime("%Y-%m-%d", time.gmtime(self._parts.clock.time()))
+        day = time.strftime("%Y-%m-%d", time.gmtime(parts.clock.time()))
         language = snapshot.get("language", Language).name
-        return build_prompt(PromptParts(spec.platform, spec.kind, files, str(workspace), day, language))
+        return workspace, build_prompt(
+            PromptParts(spec.platform, spec.kind, files, str(workspace), day, language)
+        )
 
     def _new_id(self) -> str:
         """Sorts by time, and is unique without asking anybody."""
@@ -154,3 +157,8 @@ def _ready(workspace: Path) -> Path:
     with suppress(OSError):
         workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
     return workspace.resolve()
+
+
+def _ready_and_read(folder: Path, soul: Path, *, context_files: bool) -> tuple[Path, bootstrap.Files]:
+    workspace = _ready(folder)
+    return workspace, bootstrap.read(workspace, soul, context_files=context_files)
