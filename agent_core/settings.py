@@ -7,11 +7,21 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
-from hermes.config import Duration, Section
+from hermes.config import ByteSize, Duration, Section
 
-__all__ = ["LLM", "AgentEntry", "AgentSettings", "Agents", "Language", "Provider", "ProviderName", "Timeouts"]
+__all__ = [
+    "LLM",
+    "AgentEntry",
+    "AgentSettings",
+    "Agents",
+    "Language",
+    "LocalModelSettings",
+    "Provider",
+    "ProviderName",
+    "Timeouts",
+]
 
-ProviderName = Literal["", "openrouter", "openai", "ollama", "custom"]
+ProviderName = Literal["", "openrouter", "openai", "ollama", "custom", "local"]
 
 
 class Timeouts(Section):
@@ -44,6 +54,27 @@ class Provider(Section):
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="Sent with each request.")
 
 
+class LocalModelSettings(Section):
+    """The embedded model."""
+
+    model_file: Path | None = Field(
+        default=None,
+        description="Any GGUF file, by its whole path; absent: the small one that the extra brings.",
+    )
+    threads: int | None = Field(
+        default=None, ge=1, le=256, description="Absent: one for each processor, at most 4."
+    )
+    context: int = Field(default=4096, ge=1024, description="Tokens of question and answer together.")
+    memory_limit: ByteSize | None = Field(
+        default=None,
+        ge=256 * 1024**2,
+        description="Address space of its process; absent: twice the file's size and 1 GiB.",
+    )
+    idle_stop: Duration = Field(
+        default=600.0, gt=0, description="Its process ends when it was not asked for so long."
+    )
+
+
 class LLM(Section):
     """Which model answers."""
 
@@ -68,10 +99,13 @@ class LLM(Section):
         default_factory=Provider, description="A local Ollama, http://127.0.0.1:11434 by default."
     )
     custom: Provider = Field(default_factory=Provider, description="Any server that speaks chat completions.")
+    local: LocalModelSettings = Field(
+        default_factory=LocalModelSettings, description="The embedded model (extra `local`)."
+    )
 
     def chosen(self) -> Provider | None:
-        """The chosen provider's own keys; `None` while nothing is set up."""
-        return getattr(self, self.provider) if self.provider else None
+        """The chosen provider's own keys; `None` while nothing is set up, and for `local`, which has no address."""
+        return getattr(self, self.provider) if self.provider not in {"", "local"} else None
 
 
 class AgentSettings(Section):

@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -19,7 +20,7 @@ from agent_core.host import Host
 from agent_core.models.limits import Limits
 from agent_core.models.providers import PROVIDERS, Models, ProviderConfig, find_ollama, list_models
 from agent_core.parts import HostParts
-from agent_core.settings import LLM, Agents, Language, Provider
+from agent_core.settings import LLM, Agents, Language, LocalModelSettings, Provider
 from agent_core.store.behind import Behind
 from agent_core.store.database import SqliteStore
 from agent_core.store.index import ensure_current
@@ -42,6 +43,9 @@ from hermes.tools import ToolBox
 from tools.registry import find
 from tools.settings import ToolsSettings
 from tools.toolsets import ToolSelection
+
+if TYPE_CHECKING:
+    from agent_core.models.local.model import LocalModel
 
 __all__ = [
     "PROVIDER_NAMES",
@@ -147,6 +151,8 @@ class ChosenModels:
         self._fixed = fixed
         self._clients = Models()
         self._found: ProviderConfig | None = None
+        self._embedded = False
+        self._local: list[tuple[LocalModelSettings, LocalModel]] = []
 
     def __call__(self, agent_id: str, name: str | None = None) -> Model:
         """The model for an agent, or the one called `name`. Raises `ModelError` (kind "config")."""
@@ -154,7 +160,9 @@ class ChosenModels:
             return self._fixed
         snapshot = self._settings.current()
         llm = snapshot.get("llm", LLM)
-        if llm.chosen() is None and self._found is not None:
+        if llm.provider == "local" or (not llm.provider and self._embedded):
+            return self._local_model(snapshot)
+        if not llm.provider and self._found is not None:
             return self._clients.get(replace(self._found, model=name or self._found.model))
         chosen = name or snapshot.get("agents", Agents).entry(agent_id).model or llm.model
         return self._clients.get(provider_config(snapshot, chosen))
@@ -162,23 +170,49 @@ class ChosenModels:
     async def prepare(self) -> None:
         """Set up what the default model's first call needs, off the loop.
 
-        Without a provider an Ollama on this machine is used.
+        Without a provider an Ollama on this machine is used, else the embedded model where it is installed.
         """
         if self._fixed is not None:
             return
         snapshot = self._settings.current()
         llm = snapshot.get("llm", LLM)
         try:
-            if llm.chosen() is None:
+            if not llm.provider:
                 self._found = await _ollama(network(snapshot))
+                self._embedded = self._found is None and await asyncio.to_thread(_has_local)
+            if llm.provider == "local" or self._embedded:
+                return  # unpacked and started when it is first asked
             config = self._found or provider_config(snapshot, llm.model)
             await self._clients.get(config).prepare()
         except ModelError as error:
             log.warning("model.not_ready", error=str(error))
 
     async def aclose(self) -> None:
-        """Close all clients."""
+        """Close all clients, and end the embedded model."""
+        local, self._local = self._local, []
+        for _, model in local:
+            await model.aclose()
         await self._clients.aclose()
+
+    def _local_model(self, snapshot: Snapshot) -> LocalModel:
+        """The embedded model with these settings. One with former settings ends by itself when it is idle."""
+        from agent_core.models.local.model import LocalModel, Places
+
+        own = snapshot.get("llm", LLM).local
+        known = next((model for made_for, model in self._local if made_for == own), None)
+        if known is None:
+            known = LocalModel(own, Places(Home(snapshot.home).models))
+            self._local.append((own, known))
+        return known
+
+
+def _has_local() -> bool:
+    from agent_core.models.local import bundled
+
+    found = bundled.is_installed()
+    if found:
+        log.info("model.embedded", model=bundled.NAME)
+    return found
 
 
 async def _ollama(network: Network) -> ProviderConfig | None:
@@ -211,7 +245,7 @@ def provider_config(snapshot: Snapshot, model: str) -> ProviderConfig:
     )
 
 
-PROVIDER_NAMES = tuple(PROVIDERS)
+PROVIDER_NAMES = (*PROVIDERS, "local")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +267,16 @@ def providers(snapshot: Snapshot) -> list[ProviderState]:
         own: Provider = getattr(llm, name)
         url = own.base_url or known.base_url
         found.append(ProviderState(name, url, known.needs_key, own.api_key is not None, llm.provider == name))
-    return found
+    embedded = ProviderState(
+        "local", "embedded", needs_key=False, has_key=False, chosen=llm.provider == "local"
+    )
+    return [*found, embedded]
 
 
 async def offered_models(snapshot: Snapshot, name: str) -> list[str]:
     """The models that a provider offers with its own settings. Raises `ModelError` within a few seconds."""
+    if name == "local":
+        return await asyncio.to_thread(_local_models, snapshot.get("llm", LLM).local)
     own: Provider = getattr(snapshot.get("llm", LLM), name)
     config = ProviderConfig(
         name,
@@ -248,6 +287,14 @@ async def offered_models(snapshot: Snapshot, name: str) -> list[str]:
         network=network(snapshot),
     )
     return await list_models(config)
+
+
+def _local_models(own: LocalModelSettings) -> list[str]:
+    from agent_core.models.local.bundled import require
+    from agent_core.models.local.model import model_name
+
+    require(own.model_file)
+    return [model_name(own)]
 
 
 async def examine(home: Home, *, fix: bool) -> list[JSONObject]:

@@ -72,6 +72,11 @@ class Home:
         return self.root / "spills"
 
     @property
+    def models(self) -> Path:
+        """Embedded models, unpacked, each named by its SHA-256."""
+        return self.root / "models"
+
+    @property
     def tools(self) -> Path:
         """The user's own tools."""
         return self.root / "tools"
