@@ -7,12 +7,12 @@ import os
 import platform
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
-__all__ = ["OthersCores", "cpu_seconds", "describe", "ready_after", "rss_mb"]
+__all__ = ["OthersCores", "cpu_seconds", "describe", "rss_mb"]
 
 _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 
@@ -26,15 +26,6 @@ def cpu_seconds(pid: int) -> float:
     """CPU that a process has used so far, all threads."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
-
-
-def ready_after(condition: Callable[[], bool], seconds: float) -> None:
-    """Look every 20 ms until `condition` holds. Raises `TimeoutError`."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"still not so after {seconds:.0f} s")
-        time.sleep(0.02)
 
 
 class OthersCores:

@@ -18,8 +18,8 @@ from tests.peers.programs import peer_program
 __all__ = ["measure_memory", "measure_start", "measure_status"]
 
 _COMMON = [
-    *("asyncio", "uvloop", "typer", "aiohttp.web", "aiosqlite", "httpx", "pydantic", "ruamel.yaml"),
-    *("structlog", "gateway.cli.daemon", "gateway.app", "agent_core.models.transport"),
+    *("asyncio", "uvloop", "typer", "aiohttp.web", "aiosqlite", "httpx", "httpcore", "pydantic"),
+    *("ruamel.yaml", "structlog", "gateway.cli.daemon", "gateway.app", "agent_core.models.transport"),
     *("adapters.terminal.adapter", "adapters.webhook.adapter"),
 ]
 _ALL = [*_COMMON, "adapters.api.adapter", "telegram", "adapters.telegram.adapter"]
@@ -27,8 +27,11 @@ _SETTLING = 2.0  # seconds after READY in which caches and threads come to rest
 
 
 def _imports(modules: list[str]) -> tuple[float, float]:
-    """Seconds and MB that a process takes to import these and do nothing."""
-    code = f"import {', '.join(modules)}\nprint(*open('/proc/self/statm').read().split()[1:2])"
+    """Seconds and MB that a process takes to import these, without rich as in the daemon, and do nothing."""
+    code = (
+        f"import sys; sys.modules['rich'] = None; import {', '.join(modules)}\n"
+        "print(open('/proc/self/statm').read().split()[1])"
+    )
     began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return time.monotonic() - began, int(done.stdout) * 4096 / 2**20
