@@ -14,12 +14,13 @@ from gateway.delivery import Delivery, DeliveryRules
 from gateway.door import DoorRules, RateBook
 from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
+from gateway.live import LiveRules
 from gateway.pairing import Pairings
 from gateway.parts import Parts
 from gateway.router import Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
-from gateway.settings import Bindings, GatewaySettings
+from gateway.settings import Bindings, Display, GatewaySettings
 from gateway.supervisor import Supervisor
 from gateway.turns import Turns
 from hermes.adapter import Adapter, AdapterContext, HttpLimits
@@ -120,7 +121,8 @@ async def join(
     feeds = Feeds()
     agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
     delivery = Delivery(store, adapters, clock, lambda: _delivery_rules(settings.current()))
-    parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence)
+    live = lambda: _live_rules(settings.current())  # noqa: E731
+    parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence, live)
     turns = Turns(parts)
     sessions = Sessions(parts, turns)
     pairings = await Pairings.load(store)
@@ -186,6 +188,11 @@ def _context(
 def _delivery_rules(snapshot: Snapshot) -> DeliveryRules:
     d = snapshot.get("gateway", GatewaySettings).delivery
     return DeliveryRules(d.on_unknown, d.attempts)
+
+
+def _live_rules(snapshot: Snapshot) -> LiveRules:
+    display = snapshot.get("display", Display)
+    return LiveRules(display.live, display.tool_progress)
 
 
 def _door_rules(snapshot: Snapshot, instance: str) -> DoorRules:

@@ -22,10 +22,11 @@ import structlog
 from gateway import ledger
 from gateway.ledger import Draft, OutboxRow
 from gateway.pace import Pacer
-from hermes.adapter import Adapter
+from hermes.adapter import Adapter, EditingAdapter, Piece, Receipt
 from hermes.clock import Clock
 from hermes.errors import (
     AdapterError,
+    Gone,
     NotTaken,
     OutcomeUnknown,
     Rejected,
@@ -156,6 +157,11 @@ class Delivery:
             if row.state != "sending":
                 self.wake([row])
                 continue
+            if row.kind == "live":
+                await self._drop_live(
+                    row.id, OutcomeUnknown("the process ended while an answer began to show")
+                )
+                continue
             await self._settle_failure(
                 row, OutcomeUnknown("the process ended between send and receipt"), first=True
             )
@@ -192,12 +198,9 @@ class Delivery:
         adapter = self._adapters.get(target.instance)
         if adapter is None or not adapter.capabilities.typing or self._store.fault is not None:
             return
-        pacer, now = self._pacer(target.instance, adapter), self._clock.monotonic()
-        if (target.instance, target.chat) in self._lanes or not pacer.may_sign(
-            target.chat, now, group=self._is_group(target)
-        ):
+        if not self._may_sign(target, adapter):
             return
-        pacer.sign(now)
+        self._pacer(target.instance, adapter).sign(self._clock.monotonic())
         try:
             await adapter.typing(target)
         except AdapterError as e:
@@ -264,7 +267,11 @@ class Delivery:
 
     async def _call(self, adapter: Adapter, row: OutboxRow) -> OutboxRow | None:
         try:
-            receipt = await adapter.send(row.target, row.piece, key=row.key, again=row.again)
+            receipt = await _bring(adapter, row)
+        except Gone:
+            log.info("delivery.edit_gone", instance=row.target.instance, row=row.id)
+            await self._record(ledger.forget_edit(row.id))
+            return replace(row, edits=None)
         except AdapterError as error:
             return await self._settle_failure(row, error)
         except Exception as error:  # an adapter's fault: nobody knows how far it came, and the lane goes on
@@ -286,6 +293,8 @@ class Delivery:
         window = adapter.capabilities.dedupe_window if adapter else 0.0
         fresh = row.claimed_at is None or now - row.claimed_at < window
         deduplicates = adapter is not None and adapter.capabilities.deduplicates and fresh
+        # To change a message twice to the same text is to change it once.
+        deduplicates = deduplicates or row.edits is not None
         fate = decide(row, error, self._rules(), deduplicates=deduplicates, now=now, jitter=random.random())
         if fate.state == "queued":
             delay = 0.0 if first else fate.delay
@@ -297,7 +306,8 @@ class Delivery:
             log.info(
                 "delivery.retry", instance=row.target.instance, seconds=round(delay, 1), error=str(error)
             )
-            waiting = replace(row, due_at=now + delay, again=row.again or fate.again, attempts=fate.attempts)
+            again = row.again or fate.again
+            waiting = replace(row, due_at=now + delay, again=again, attempts=fate.attempts)
             if first:
                 self.wake([waiting])
             return waiting
@@ -311,6 +321,69 @@ class Delivery:
         await self._record(ledger.write_off(row.id, fate.state, str(error), now))
         return None
 
+    def _may_sign(self, target: Target, adapter: Adapter) -> bool:
+        """Whether there is room for what may be left out: nothing waits for the chat, and the pace allows it."""
+        pacer, now = self._pacer(target.instance, adapter), self._clock.monotonic()
+        if (target.instance, target.chat) in self._lanes or self._store.fault is not None:
+            return False
+        return pacer.may_sign(target.chat, now, group=self._is_group(target))
+
+    async def begin_live(self, draft: Draft) -> str | None:
+        """Send a growing answer's first message; its id, or `None` where it did not come to stand.
+
+        A row of its own records it, at `sending` before the call. One whose outcome is unknown is given up and
+        reported: at worst a part of an answer is left standing.
+        """
+        adapter = self._adapters.get(draft.target.instance)
+        if adapter is None or not self._may_sign(draft.target, adapter):
+            return None
+        self._book(draft.target, adapter)
+        try:
+            (row_id,) = await self._store.write(ledger.begin_live(draft, self._clock.time()))
+        except StoreUnavailable:
+            return None
+        reached("live.claimed")
+        try:
+            receipt = await adapter.send(draft.target, draft.piece, key=draft.key)
+        except AdapterError as error:
+            await self._drop_live(row_id, error)
+            return None
+        reached("live.sent")
+        await self._record(ledger.receipt(row_id, receipt.message_id, receipt.note, self._clock.time()))
+        reached("live.receipted")
+        return receipt.message_id
+
+    async def _drop_live(self, row_id: int, error: AdapterError) -> None:
+        if isinstance(error, OutcomeUnknown):
+            log.warning("live.left_over", row=row_id, error=str(error))
+        await self._record(ledger.write_off(row_id, "dropped", str(error), self._clock.time()))
+
+    async def edit_live(self, target: Target, message_id: str, piece: Piece) -> bool:
+        """Let a growing answer grow, if there is room for it. False: the message is gone."""
+        adapter = self._adapters.get(target.instance)
+        if not isinstance(adapter, EditingAdapter) or not self._may_sign(target, adapter):
+            return True
+        self._book(target, adapter)
+        try:
+            await adapter.edit(target, message_id, piece)
+        except Gone:
+            return False
+        except AdapterError as error:
+            log.debug("live.edit_failed", instance=target.instance, error=str(error))
+        reached("live.edited")
+        return True
+
+    def _book(self, target: Target, adapter: Adapter) -> None:
+        pacer = self._pacer(target.instance, adapter)
+        pacer.book(target.chat, self._clock.monotonic(), group=self._is_group(target))
+
+    def editor(self, target: Target) -> EditingAdapter | None:
+        """The target's adapter, if an answer can grow there."""
+        adapter = self._adapters.get(target.instance)
+        if isinstance(adapter, EditingAdapter) and adapter.capabilities.edits:
+            return adapter
+        return None
+
     async def _record(self, job: Job) -> None:
         """Commit what happened, however long the store is away: this is the only memory of it."""
         while True:
@@ -321,3 +394,10 @@ class Delivery:
                 await self._clock.sleep(0.2)
             else:
                 return
+
+
+async def _bring(adapter: Adapter, row: OutboxRow) -> Receipt:
+    """One call for a row: a message anew, or the change of one."""
+    if row.edits is not None and isinstance(adapter, EditingAdapter):
+        return await adapter.edit(row.target, row.edits, row.piece)
+    return await adapter.send(row.target, row.piece, key=row.key, again=row.again)

@@ -42,9 +42,12 @@ __all__ = [
     "accept",
     "answer_of",
     "begin",
+    "begin_live",
     "claim",
     "close",
     "enqueue",
+    "forget_edit",
+    "live_message",
     "open_inbox",
     "open_outbox",
     "receipt",
@@ -56,7 +59,7 @@ __all__ = [
 InboxState = Literal[
     "waiting", "running", "answered", "merged", "steered", "silent", "failed", "stopped", "dead"
 ]
-OutboxKind = Literal["reply", "notice", "send"]
+OutboxKind = Literal["reply", "notice", "send", "live"]
 
 _RAW_LIMIT = 64 * 1024
 
@@ -70,6 +73,8 @@ class Draft:
     piece: Piece
     kind: OutboxKind = "reply"
     turn_id: str | None = None
+    edits: str | None = None
+    """The message that is changed in place of sending a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class OutboxRow:
     created_at: float
     due_at: float
     claimed_at: float | None
+    edits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +288,8 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
         rows: list[OutboxRow] = []
         for d in drafts:
             cursor = connection.execute(
-                "INSERT OR IGNORE INTO outbox (key, instance, chat, thread, kind, turn_id, text, format, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO outbox (key, instance, chat, thread, kind, turn_id, text, format, created_at, edits)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     d.key,
                     d.target.instance,
@@ -294,6 +300,7 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
                     d.piece.text,
                     json.dumps(d.piece.format, separators=(",", ":")),
                     now,
+                    d.edits,
                 ),
             )
             if cursor.rowcount:
@@ -310,11 +317,32 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
                         created_at=now,
                         due_at=0.0,
                         claimed_at=None,
+                        edits=d.edits,
                     )
                 )
         return rows
 
     return job
+
+
+def begin_live(draft: Draft, now: float) -> Job:
+    """A job that puts a growing answer's first message into the outbox, at `sending`; its result is the row's id."""
+
+    def job(connection: sqlite3.Connection) -> int:
+        rows: list[OutboxRow] = enqueue([draft], now)(connection)
+        claim(rows[0].id, now)(connection)
+        return rows[0].id
+
+    return job
+
+
+async def live_message(store: Store, turn_id: str) -> str | None:
+    """The message in which the turn's answer grew, `None` when none stands there."""
+    rows = await store.read(
+        "SELECT message_id FROM outbox WHERE turn_id = ? AND kind = 'live' AND state = 'sent' ORDER BY id DESC LIMIT 1",
+        (turn_id,),
+    )
+    return rows[0]["message_id"] if rows else None
 
 
 def claim(row_id: int, now: float) -> Job:
@@ -334,6 +362,15 @@ def receipt(row_id: int, message_id: str, note: str | None, now: float) -> Job:
             "UPDATE outbox SET state = 'sent', message_id = ?, error = ?, closed_at = ? WHERE id = ?",
             (message_id, note, now, row_id),
         )
+
+    return job
+
+
+def forget_edit(row_id: int) -> Job:
+    """A job for a row whose message to change is gone: it is sent anew."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE outbox SET edits = NULL, state = 'queued' WHERE id = ?", (row_id,))
 
     return job
 
@@ -368,7 +405,8 @@ def write_off(row_id: int, state: Literal["dead", "dropped"], error: str, now: f
 async def open_outbox(store: Store) -> list[OutboxRow]:
     """Rows that are not closed, oldest first."""
     rows = await store.read(
-        "SELECT id, key, instance, chat, thread, kind, text, format, state, again, attempts, created_at, due_at, claimed_at"
+        "SELECT id, key, instance, chat, thread, kind, text, format, state, again, attempts, created_at, due_at,"
+        " claimed_at, edits"
         " FROM outbox WHERE state IN ('queued', 'sending') ORDER BY id"
     )
     return [
@@ -384,6 +422,7 @@ async def open_outbox(store: Store) -> list[OutboxRow]:
             r["created_at"],
             r["due_at"],
             r["claimed_at"],
+            r["edits"],
         )
         for r in rows
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gateway.agents import Agents
 from gateway.delivery import Delivery
 from gateway.feeds import Feeds
+from gateway.live import LiveRules
 from hermes.agent import AgentHost
 from hermes.clock import Clock
 from hermes.store import Store
@@ -17,7 +18,10 @@ __all__ = ["Parts"]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The surroundings of a turn. `say`: the table of system sentences in the language of the settings."""
+    """The surroundings of a turn.
+
+    say: the table of system sentences in the language of the settings. live: how answers grow, as the settings say now.
+    """
 
     store: Store
     host: AgentHost
@@ -26,3 +30,4 @@ class Parts:
     feeds: Feeds
     clock: Clock
     say: Callable[..., str]
+    live: Callable[[], LiveRules] = LiveRules

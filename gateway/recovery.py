@@ -10,7 +10,7 @@ with a sentence; the others go on from their last stored step; then the messages
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import structlog
@@ -134,6 +134,12 @@ async def _end(parts: Parts, ending: Ending) -> None:
     text = "" if ending.sentence is None else parts.say(ending.sentence, starts=ending.starts)
     row = ending.rows[-1]
     drafts = parts.delivery.compose(row.event.reply_to, text, ending.turn_id or row.ticket) if text else []
+    standing = await ledger.live_message(parts.store, ending.turn_id) if ending.turn_id is not None else None
+    if standing is not None:
+        drafts = drafts or parts.delivery.compose(
+            row.event.reply_to, parts.say("stopped"), ending.turn_id or ""
+        )
+        drafts[:1] = [replace(d, edits=standing) for d in drafts[:1]]
     now = parts.clock.time()
     jobs = [
         ledger.close([r.id for r in ending.rows], ending.state, text, None, now),

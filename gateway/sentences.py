@@ -59,6 +59,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "sessions": "Conversations here (newest first):",
         "resumed": "We go on with: {title}.",
         "resume_usage": "Send /resume followed by a number from /sessions.",
+        "still_working": "(still working, {minutes} min)",
+        "done": "(Done.)",
         "shutting_down": "I am being restarted; your message is kept and answered afterwards.",
     },
     "de": {

@@ -19,6 +19,7 @@ __all__ = [
     "Binding",
     "Bindings",
     "DeliverySettings",
+    "Display",
     "GatewaySettings",
     "HttpSettings",
     "Limits",
@@ -85,6 +86,23 @@ class Limits(Section):
         default=1 << 20, gt=0, description="One HTTP request's body.", examples=["1MiB"]
     )
     message_chars: int = Field(default=100_000, ge=100, description="One message's text.")
+
+
+class Display(Section):
+    """What people see of the work."""
+
+    live: bool = Field(
+        default=True, description="Answers grow in place where the platform can change messages."
+    )
+    tool_progress: Literal["off", "new", "all"] = Field(
+        default="new",
+        description="Tool calls that are shown while an answer grows: none, each tool once, all.",
+    )
+
+    @field_validator("tool_progress", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        return "off" if value is False else value
 
 
 class GatewaySettings(Section):

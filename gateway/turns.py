@@ -14,14 +14,16 @@ and is run again once the store is back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from gateway import ledger
 from gateway.feeds import Feed
 from gateway.ledger import Draft, InboxRow, InboxState, OutboxRow
+from gateway.live import LiveView
 from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from gateway.probation import Probation
@@ -77,8 +79,11 @@ class ActiveTurn:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     stop_rows: list[InboxRow] = field(default_factory=list)
     closing: bool = False
+    live: LiveView | None = None
 
     def emit(self, update: TurnUpdate) -> None:
+        if self.live is not None:
+            self.live.put(update)
         for feed in self.feeds:
             feed.put(update)
 
@@ -100,6 +105,7 @@ class Turns:
         self._feeds = parts.feeds
         self._clock = parts.clock
         self._say = parts.say
+        self._live = parts.live
         self._probation = Probation()
         self.running = 0
         self.finished = 0
@@ -143,7 +149,7 @@ class Turns:
                 request = self._request(work)
                 await self._begin(agent, request, work)
                 reached("turn.begun")
-                async with showing_typing(self._delivery, work.targets(), self._clock):
+                async with showing_typing(self._delivery, work.targets(), self._clock), self._growing(active):
                     outcome = await self._think(agent, request, active)
                 reached("turn.finished")
                 await self._close(agent, request, active, outcome)
@@ -154,6 +160,22 @@ class Turns:
             if self._store.fault is None:
                 log.exception("turn.store_unavailable", session=work.spec.key, error=str(error))
             raise _Interrupted from error
+
+    @asynccontextmanager
+    async def _growing(self, active: ActiveTurn) -> AsyncIterator[None]:
+        """The answer grows at its target for the time of the block, where it has just one that can show it."""
+        targets = active.work.targets()
+        if len(targets) != 1 or self._delivery.editor(targets[0]) is None:
+            yield
+            return
+        turn_id = active.work.turn_id
+        known = await ledger.live_message(self._store, turn_id) if active.work.resumed else None
+        active.live = LiveView(self._delivery, self._clock, self._live(), targets[0], turn_id, self._say)
+        active.live.start(known)
+        try:
+            yield
+        finally:
+            await active.live.finish()
 
     def _request(self, work: TurnWork) -> TurnRequest:
         inputs = tuple(_input(row) for row in work.rows)
@@ -197,8 +219,11 @@ class Turns:
     ) -> None:
         shown = self._shown(outcome)
         drafts = self._compose(active.work.targets(), shown, request.turn_id)
+        drafts = self._in_place(active, outcome, drafts)
         active.closing = True
         jobs, more = self._stop_jobs(active)
+        if drafts and not shown:  # the message that grew says already that it was stopped
+            more = []
         now = self._clock.time()
         answer_jobs = (
             agent.close(request, outcome, shown),
@@ -209,6 +234,16 @@ class Turns:
         reached("turn.closed")
         agent.settled(request, outcome, shown)
         self._announce(active, outcome.state, shown, outcome.usage, outgoing)
+
+    def _in_place(self, active: ActiveTurn, outcome: TurnOutcome, drafts: list[Draft]) -> list[Draft]:
+        """The final answer takes the place of the message in which it grew. One that grew to nothing says how it ended."""
+        message_id = active.live.message_id if active.live is not None else None
+        if message_id is None:
+            return drafts
+        if not drafts:
+            ending = self._say("stopped" if outcome.state == "stopped" else "done")
+            drafts = self._compose(active.work.targets(), ending, active.work.turn_id)
+        return [replace(drafts[0], edits=message_id), *drafts[1:]] if drafts else []
 
     async def _commit(self, jobs: Sequence[Job]) -> list[list[OutboxRow]]:
         """Commit an answer; while the store is away it waits here, up to `ANSWER_KEPT` seconds."""

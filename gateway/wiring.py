@@ -79,6 +79,7 @@ SCHEMA = Schema(
         "retention": "gateway.settings:Retention",
         "network": "gateway.settings:NetworkSettings",
         "logging": "gateway.settings:Logging",
+        "display": "gateway.settings:Display",
         "language": "agent_core.settings:Language",
     },
     platforms={

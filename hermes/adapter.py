@@ -29,6 +29,7 @@ __all__ = [
     "BuildAdapter",
     "Capabilities",
     "CommandInfo",
+    "EditingAdapter",
     "HttpAdapter",
     "HttpLimits",
     "Intake",
@@ -63,6 +64,8 @@ class Capabilities:
     """What the platform can do.
 
     deduplicates: a piece sent again with the same key within `dedupe_window` seconds shows once.
+    edits: the adapter is an `EditingAdapter`: an answer can grow in place. edit_every, edit_every_group: seconds
+        between two edits of one message.
     silence: seconds without `Intake.alive` after which the connection counts as dead and is made anew;
     `None`: never.
     """
@@ -71,6 +74,8 @@ class Capabilities:
     dedupe_window: float = 0.0
     typing: bool = False
     edits: bool = False
+    edit_every: float = 1.5
+    edit_every_group: float = 4.0
     commands: bool = True
     silence: float | None = None
     pace: Pace = field(default_factory=Pace)
@@ -210,6 +215,25 @@ class Adapter(Protocol):
         """Close connections.
 
         Until then `send` works, also before `run` was called and after it was cancelled.
+        """
+        ...
+
+
+@runtime_checkable
+class EditingAdapter(Adapter, Protocol):
+    """An adapter whose messages can be changed after they were sent."""
+
+    def render_live(self, markdown: str, target: Target) -> Piece | None:
+        """The beginning of an answer that still grows, as one piece; pure.
+
+        Marks that are not closed yet are left out, so that nobody sees half of them. `None` for blank text.
+        """
+        ...
+
+    async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
+        """Make the message say `piece`. What it says already counts as done.
+
+        Raises `Gone`, and otherwise what `send` raises.
         """
         ...
 

@@ -15,6 +15,7 @@ HermesError
 │   ├── Conflict           somebody else uses the same account
 │   ├── NotTaken           a send was certainly not taken; it may be tried again (after `retry_after`)
 │   ├── Rejected           a send was refused for good
+│   ├── Gone               the message to edit is no longer there
 │   └── OutcomeUnknown     a send was written, but its answer was lost
 ├── ModelError             the model could not be used; `kind` says why
 └── ToolError              a tool could not do what was asked; the text goes to the model
@@ -35,6 +36,7 @@ __all__ = [
     "AdapterError",
     "ConfigError",
     "Conflict",
+    "Gone",
     "HermesError",
     "HomeError",
     "HomeHeld",
@@ -149,6 +151,10 @@ class NotTaken(AdapterError):
 
 class Rejected(AdapterError):
     """The platform refused the message for good."""
+
+
+class Gone(AdapterError):
+    """The message to edit is no longer there."""
 
 
 class OutcomeUnknown(AdapterError):

@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-__all__ = ["POINTS", "arm", "reached"]
+__all__ = ["LIVE_POINTS", "POINTS", "arm", "reached"]
 
 POINTS: tuple[str, ...] = (
     "intake.parsed",  # an adapter has parsed the update, nothing is stored
@@ -34,6 +34,13 @@ POINTS: tuple[str, ...] = (
     "outbox.receipted",  # the receipt is committed
 )
 
+LIVE_POINTS: tuple[str, ...] = (
+    "live.claimed",  # the first live message was set to `sending` and committed
+    "live.sent",  # the platform took it, the receipt is not stored
+    "live.receipted",  # the receipt is committed
+    "live.edited",  # the platform took an intermediate edit
+)
+
 _hook: Callable[[str], None] | None = None
 
 
@@ -53,8 +60,8 @@ def arm(environ: Mapping[str, str] = os.environ) -> None:
     if not spec:
         return
     name, _, nth = spec.partition(":")
-    if name not in POINTS:
-        raise ValueError(f"unknown failpoint {name!r}; known: {', '.join(POINTS)}")
+    if name not in POINTS + LIVE_POINTS:
+        raise ValueError(f"unknown failpoint {name!r}; known: {', '.join(POINTS + LIVE_POINTS)}")
     left = int(nth or 1)
 
     def kill(at: str) -> None:

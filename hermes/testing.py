@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hermes.adapter import Capabilities, Intake, Piece, Receipt
-from hermes.errors import AdapterError, ModelError
+from hermes.errors import AdapterError, Gone, ModelError
 from hermes.events import Target
 from hermes.messages import Message, ToolCall, Usage
 from hermes.model import Completion, FinishReason, ModelRequest
@@ -79,6 +79,7 @@ class FakeAdapter:
 
     `limit`: characters of a piece, the mark of a repeat aside. `sent` is what people see; `failures` are raised
     by the next sends, in order, before (`NotTaken` ...) or, for `OutcomeUnknown`, after the message was taken.
+    `screen`: message id -> what it says now; `edits`: every change, as (message id, text).
     """
 
     limit: int = 4096
@@ -87,6 +88,8 @@ class FakeAdapter:
     failures: list[AdapterError] = field(default_factory=list)
     intake: Intake | None = None
     typed: list[Target] = field(default_factory=list)
+    screen: dict[str, str] = field(default_factory=dict)
+    edits: list[tuple[str, str]] = field(default_factory=list)
     closed: bool = False
     started: asyncio.Event = field(default_factory=asyncio.Event)
     on_sent: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -109,10 +112,25 @@ class FakeAdapter:
         if failure is None or type(failure).__name__ == "OutcomeUnknown":
             async with self.on_sent:
                 self.sent.append((target, ("(again) " if again else "") + piece.text, key))
+                self.screen[str(len(self.sent))] = self.sent[-1][1]
                 self.on_sent.notify_all()
         if failure is not None:
             raise failure
         return Receipt(str(len(self.sent)))
+
+    def render_live(self, markdown: str, target: Target) -> Piece | None:
+        """The first piece; used only where `capabilities.edits` says so."""
+        return next(iter(self.render(markdown, target)), None)
+
+    async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:  # noqa: ARG002  the contract's form
+        """See `EditingAdapter.edit`; a message taken off `screen` is gone."""
+        if message_id not in self.screen:
+            raise Gone
+        async with self.on_sent:
+            self.screen[message_id] = piece.text
+            self.edits.append((message_id, piece.text))
+            self.on_sent.notify_all()
+        return Receipt(message_id)
 
     async def typing(self, target: Target) -> None:
         """Note the target in `typed`."""

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
+from adapters.markdown.live import settled
 from adapters.telegram.addressing import Account
 from adapters.telegram.client import BotApi
 from adapters.telegram.failures import Refused
 from adapters.telegram.parse import Reading
 from adapters.telegram.polling import Polling, Troubles
 from adapters.telegram.render import render
-from adapters.telegram.sending import chat_id, remedy, send_call, thread_id
+from adapters.telegram.sending import chat_id, is_gone, is_unchanged, remedy, send_call, thread_id
 from adapters.telegram.settings import TelegramSettings
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
-from hermes.errors import AdapterError, OutcomeUnknown
+from hermes.errors import AdapterError, Gone, OutcomeUnknown
 from hermes.events import Target
 
 __all__ = ["Telegram", "build"]
@@ -48,6 +50,7 @@ class Telegram:
         )
         self.capabilities = Capabilities(
             typing=True,
+            edits=True,
             silence=settings.poll_timeout * 2 + 30,
             pace=Pace() if settings.rate == "off" else _PACE,
         )
@@ -111,6 +114,32 @@ class Telegram:
                 notes.append(note)
             else:
                 return Receipt(_message_id(sent), "; ".join(notes) or None)
+
+    def render_live(self, markdown: str, target: Target) -> Piece | None:  # noqa: ARG002  the contract
+        """See `EditingAdapter.render_live`: the first piece of what is settled."""
+        pieces = render(settled(markdown))
+        return pieces[0] if pieces else None
+
+    async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
+        """See `EditingAdapter.edit`; https://core.telegram.org/bots/api#editmessagetext ."""
+        call = replace(send_call(target, piece, again=False), thread=None)
+        notes: list[str] = []
+        while True:
+            try:
+                await self._api.call("editMessageText", {**call.params(), "message_id": int(message_id)})
+            except Refused as e:
+                if is_unchanged(e):
+                    break
+                found = remedy(call, e)
+                if is_gone(e) or (found is not None and found[0].moved):
+                    raise Gone(str(e)) from e
+                if found is None:
+                    raise
+                call, note = found
+                notes.append(note)
+            else:
+                break
+        return Receipt(message_id, "; ".join(notes) or None)
 
     async def typing(self, target: Target) -> None:
         """See `Adapter.typing`."""

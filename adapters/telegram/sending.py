@@ -14,7 +14,7 @@ from hermes.adapter import Piece
 from hermes.errors import Rejected
 from hermes.events import Target
 
-__all__ = ["Call", "chat_id", "remedy", "send_call", "thread_id"]
+__all__ = ["Call", "chat_id", "is_gone", "is_unchanged", "remedy", "send_call", "thread_id"]
 
 _GENERAL = "1"
 
@@ -59,6 +59,20 @@ def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
     if call.entities is not None and ("can't parse" in told or "entit" in told):
         return replace(call, entities=None), "sent without formatting"
     return None
+
+
+def is_unchanged(refused: Refused) -> bool:
+    """Whether an edit was refused because the message says that already: then it is done."""
+    return "message is not modified" in refused.description.lower()
+
+
+def is_gone(refused: Refused) -> bool:
+    """Whether an edit was refused because the message can no longer be changed."""
+    told = refused.description.lower()
+    return any(
+        words in told
+        for words in ("message to edit not found", "message can't be edited", "message_id_invalid")
+    )
 
 
 def chat_id(target: Target) -> int | str:

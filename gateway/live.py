@@ -1,0 +1,172 @@
+"""An answer that grows before people's eyes: one message, changed in place, until the final one takes its place.
+
+One call for the message at a time, spaced by the platform's interval, and none when the pace is tight: what is shown here may
+always be left out. Only the first message is written down; the final answer changes it through the outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from gateway.delivery import Delivery
+from gateway.ledger import Draft
+from hermes.adapter import EditingAdapter, Piece
+from hermes.agent import TextDelta, TextReset, ToolStarted, TurnUpdate
+from hermes.clock import Clock
+from hermes.events import Target
+
+__all__ = ["LiveRules", "LiveView", "Sketch"]
+
+Progress = Literal["off", "new", "all"]
+
+_FIRST_AFTER = 1.0
+"""Seconds of a turn before anything shows: a quick answer comes as one message."""
+_FIRST_PAUSE = 0.4
+"""Seconds between the first words and the first message, so that it does not begin with half a word."""
+_STILL = 60.0
+"""Seconds without news after which the message says that the work goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRules:
+    """on: answers grow. progress: tool calls are shown: none, each tool once, or every call."""
+
+    on: bool = True
+    progress: Progress = "new"
+
+
+class Sketch:
+    """What there is to show of a turn so far. Pure."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._lines: list[str] = []
+        self._tools: set[str] = set()
+        self._text: list[str] = []
+
+    def put(self, update: TurnUpdate) -> bool:
+        """Take an update in; whether there is something new to show."""
+        match update:
+            case TextDelta(text=text):
+                self._text.append(text)
+                return bool(text.strip())
+            case TextReset():
+                self._text.clear()
+                return False
+            case ToolStarted():
+                return self._tool(update)
+            case _:
+                return False
+
+    def _tool(self, call: ToolStarted) -> bool:
+        self._text.clear()
+        if self._progress == "off" or (self._progress == "new" and call.name in self._tools):
+            return False
+        self._tools.add(call.name)
+        sign = call.emoji or "⚙"
+        summary = f" {_plain(call.summary)}" if call.summary else ""
+        self._lines = [*self._lines[-7:], f"{sign} `{call.name}`{summary}"]
+        return True
+
+    def markdown(self, note: str = "") -> str:
+        """The tool lines, then the text, then `note`."""
+        parts = ["\n".join(self._lines), "".join(self._text).strip(), note]
+        return "\n\n".join(p for p in parts if p)
+
+
+def _plain(text: str) -> str:
+    """A summary as words: nothing in it is markup."""
+    line = " ".join(text.split())[:80]
+    return f"`{line}`" if line and "`" not in line else line.replace("`", "'")
+
+
+class LiveView:
+    """One turn's growing message at one target. `put` from the turn, `run` as a task, `finish` before the turn is closed."""
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        clock: Clock,
+        rules: LiveRules,
+        target: Target,
+        turn_id: str,
+        say: Callable[..., str],
+    ) -> None:
+        self._delivery = delivery
+        self._clock = clock
+        self._target = target
+        self._turn_id = turn_id
+        self._say = say
+        self._sketch = Sketch(rules.progress)
+        self._adapter: EditingAdapter | None = delivery.editor(target) if rules.on else None
+        self._news = asyncio.Event()
+        self._shown: Piece | None = None
+        self._call: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._began = clock.monotonic()
+        self._gone = False
+        self.message_id: str | None = None
+
+    def put(self, update: TurnUpdate) -> None:
+        """Something happened in the turn; never blocks."""
+        if self._sketch.put(update):
+            self._news.set()
+
+    def start(self, message_id: str | None = None) -> None:
+        """Begin to show. `message_id`: the message that an earlier process began."""
+        self.message_id = message_id
+        if self._adapter is not None:
+            self._task = asyncio.create_task(self._run(self._adapter), name="live")
+
+    async def finish(self) -> str | None:
+        """Show no more, wait for the call in flight; the message that the final answer changes, if one stands."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._call is not None:
+            await asyncio.wait({self._call})
+        if self._gone:
+            self.message_id = None
+        return self.message_id
+
+    async def _run(self, adapter: EditingAdapter) -> None:
+        await self._clock.sleep(_FIRST_AFTER)
+        group = adapter.capabilities.pace.is_group(self._target.chat)
+        every = adapter.capabilities.edit_every_group if group else adapter.capabilities.edit_every
+        await self._news.wait()
+        await self._clock.sleep(_FIRST_PAUSE)
+        while not self._gone:
+            quiet = not await self._wait_news()
+            self._news.clear()
+            self._call = asyncio.create_task(self._show(adapter, quiet=quiet), name="live call")
+            await asyncio.shield(self._call)
+            await self._clock.sleep(every)
+
+    async def _wait_news(self) -> bool:
+        """Whether there is news; `False` after a long time without."""
+        news = asyncio.create_task(self._news.wait())
+        still = asyncio.create_task(self._clock.sleep(_STILL))
+        try:
+            await asyncio.wait({news, still}, return_when=asyncio.FIRST_COMPLETED)
+            return self._news.is_set()
+        finally:
+            news.cancel()
+            still.cancel()
+
+    async def _show(self, adapter: EditingAdapter, *, quiet: bool) -> None:
+        minutes = int((self._clock.monotonic() - self._began) // 60)
+        note = self._say("still_working", minutes=minutes) if quiet and minutes else ""
+        piece = adapter.render_live(self._sketch.markdown(note), self._target)
+        if piece is None or piece == self._shown:
+            return
+        if self.message_id is None:
+            draft = Draft(
+                f"{self._turn_id}:live:{int(self._began * 1000)}", self._target, piece, "live", self._turn_id
+            )
+            self.message_id = await self._delivery.begin_live(draft)
+        elif not await self._delivery.edit_live(self._target, self.message_id, piece):
+            self._gone = True
+        self._shown = piece if self.message_id is not None else None
