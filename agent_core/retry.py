@@ -83,7 +83,6 @@ async def with_retries(
     Raises the last `ModelError`; one whose `retry_after` is over `policy.longest_wait` says so in its
     sentence.
     """
-    dice = rng or random.Random()
     begun = clock.monotonic()
     number = 0
     while True:
@@ -92,7 +91,7 @@ async def with_retries(
         try:
             return await attempt()
         except ModelError as error:
-            delay = next_delay(error, number, policy, dice)
+            delay = next_delay(error, number, policy, rng or random.Random())
             now = clock.monotonic()
             if delay is None or not _fits(error, now - begun + delay, now - tried, policy):
                 _raise_told(error, policy)

@@ -18,18 +18,19 @@ from tests.peers.programs import peer_program
 __all__ = ["measure_memory", "measure_start", "measure_status"]
 
 _COMMON = [
-    *("asyncio", "uvloop", "typer", "aiohttp.web", "aiosqlite", "httpx", "httpcore", "pydantic"),
-    *("ruamel.yaml", "structlog", "gateway.cli.daemon", "gateway.app", "agent_core.models.transport"),
+    *("asyncio", "uvloop", "aiohttp.web", "aiosqlite", "httpx", "httpcore", "pydantic"),
+    *("ruamel.yaml", "structlog", "gateway.cli.serving", "gateway.app", "agent_core.models.transport"),
     *("adapters.terminal.adapter", "adapters.webhook.adapter"),
 ]
 _ALL = [*_COMMON, "adapters.api.adapter", "telegram", "adapters.telegram.adapter"]
+_UNUSED = ("rich", "httpx._main")
 _SETTLING = 2.0  # seconds after READY in which caches and threads come to rest
 
 
 def _imports(modules: list[str]) -> tuple[float, float]:
-    """Seconds and MB that a process takes to import these, without rich as in the daemon, and do nothing."""
+    """Seconds and MB that a process takes to import these, with what the daemon leaves out left out."""
     code = (
-        f"import sys; sys.modules['rich'] = None; import {', '.join(modules)}\n"
+        f"import sys; sys.modules.update(dict.fromkeys({_UNUSED!r})); import {', '.join(modules)}\n"
         "print(open('/proc/self/statm').read().split()[1])"
     )
     began = time.monotonic()

@@ -36,7 +36,7 @@ def check_ownership(path: Path) -> None:
 
     A file that is missing, empty or without tables is free to be taken.
     """
-    if not path.exists():
+    if not path.exists() or _is_marked(path):
         return
     try:
         application_id, tables = _look(path)
@@ -46,6 +46,17 @@ def check_ownership(path: Path) -> None:
     unread = wal.exists() and wal.stat().st_size > 0
     if application_id != APPLICATION_ID and (tables or unread):
         raise HomeError(_foreign(path, "belongs to another program"))
+
+
+def _is_marked(path: Path) -> bool:
+    """Whether the header holds our mark (https://www.sqlite.org/fileformat2.html, 1.3).
+
+    No more is asked of a file that has it: a kill or a full disk in the middle of a checkpoint leaves a file
+    that only makes sense together with its WAL.
+    """
+    with path.open("rb") as file:
+        header = file.read(72)
+    return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
 
 
 def _look(path: Path) -> tuple[int, int]:

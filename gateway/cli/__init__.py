@@ -52,6 +52,10 @@ def _dispatch(words: list[str]) -> int:
             from gateway.cli.status import show
 
             return show(as_json="--json" in rest)
+        case ["run"] | ["gateway", "run"]:
+            from gateway.cli.serving import serve_here
+
+            return serve_here()
         case [] | ["--help" | "-h" | "help"]:
             print(_help())
             return 0

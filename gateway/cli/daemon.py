@@ -14,7 +14,7 @@ import typer
 from gateway.cli.output import AsJson, new_app, print_json, print_table
 from gateway.cli.streams import open_missing
 from gateway.control_client import ControlRefused, ask
-from hermes.errors import EXIT_NOT_RUNNING, EXIT_RESTART, EXIT_UNEXPECTED, ConfigError
+from hermes.errors import EXIT_NOT_RUNNING, EXIT_UNEXPECTED, ConfigError
 from hermes.home import Home, default_home
 
 __all__ = ["app", "run_app"]
@@ -39,38 +39,15 @@ ReadyFd = Annotated[int | None, typer.Option(hidden=True)]
 @app.command()
 def run(gateway: Only = None, daemon: Daemon = False, ready_fd: ReadyFd = None) -> None:
     """Run the daemon in the foreground until it is asked to stop."""
-    open_missing()
-    home = Home(default_home())
-    words = ["gateway", "run", *(["--gateway", gateway] if gateway else [])]
     if daemon:
         from gateway.cli.detach import detach
 
-        raise typer.Exit(detach(home, words))
-    code = _serve(home, gateway, ready_fd)
-    if code == EXIT_RESTART and "NOTIFY_SOCKET" not in os.environ:  # no service manager will start us again
-        _start_again([*words, *([] if ready_fd is None else ["--ready-fd", "-1"])])
-    raise typer.Exit(code)
+        open_missing()
+        words = ["gateway", "run", *(["--gateway", gateway] if gateway else [])]
+        raise typer.Exit(detach(Home(default_home()), words))
+    from gateway.cli.serving import serve_here
 
-
-def _serve(home: Home, only: str | None, ready_fd: int | None) -> int:
-    """Serve. `ready_fd`: a pipe to tell when ready; -1: detached, but nobody waits any longer."""
-    # structlog and httpx import rich where it is installed, and a daemon paints nothing: 3 MB and 60 ms less.
-    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]  # None: as if it were not installed
-    from gateway.app import RunOptions, serve
-    from gateway.cli.detach import ready_notice
-    from gateway.cli.loop import run as run_loop
-
-    notice = ready_notice(home, ready_fd) if ready_fd is not None and ready_fd >= 0 else None
-    options = RunOptions(only=only, on_ready=notice, stderr_log=ready_fd is None)
-    return run_loop(serve(home, options), fast=True)
-
-
-def _start_again(words: list[str]) -> None:
-    from gateway.cli.detach import command
-
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(sys.executable, command(words))  # noqa: S606  ourselves
+    raise typer.Exit(serve_here(gateway, ready_fd))
 
 
 # --- stop, restart, reload -----------------------------------------------------------------------

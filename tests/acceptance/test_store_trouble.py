@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -127,6 +128,39 @@ async def test_D16_FT_14_a_full_disk_loses_nothing_and_takes_nothing(
     written = [json.loads(line) for path in transcripts for line in path.read_text().splitlines()]
     stored = house.rows("SELECT id FROM messages ORDER BY id")
     assert sorted((m["id"],) for m in written if "id" in m) == stored
+
+
+async def test_D16_a_stop_on_a_full_disk_ends_in_time_and_loses_nothing(
+    small_house: House, small_disk: Path
+) -> None:
+    house, telegram = small_house, small_house.telegram
+    house.config["gateway"]["drain_timeout"] = "2s"
+    house.write()
+    await house.start()
+    telegram.push_text("before", chat=1)
+    await telegram.wait_text(1, "echo: before")
+    house.model.script.add(says("cannot be committed", first=1))
+    telegram.push_text("go on", chat=1)
+    await house.model_busy()
+    filler = await asyncio.to_thread(_fill, small_disk)
+    await house.model_idle()
+    await house.said("store.fault")
+    telegram.push_text("came meanwhile", chat=2)
+    asked = await house.hermes("chat", "-q", "hello")
+    assert asked.code == 1
+    assert "disk is full" in asked.err
+    began = time.monotonic()
+    await house.stop()
+    assert time.monotonic() - began < 12
+    code, said = await house.refused()
+    assert code == 78
+    assert "No space left" in said or "full" in said
+    filler.unlink()
+    await house.start()
+    await telegram.wait_text(1, "echo: go on")
+    await telegram.wait_text(2, "echo: came meanwhile")
+    await house.stop()
+    assert [len(house.texts(chat)) for chat in (1, 2)] == [2, 1]
 
 
 async def test_a_read_only_home_is_78(small_house: House, small_disk: Path) -> None:

@@ -24,11 +24,12 @@ def sources() -> Iterator[Path]:
         yield from sorted((ROOT / package).rglob("*.py"))
 
 
-def declared() -> set[str]:
+def declared(*, without: str = "") -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].items()
     lines = [
         *project["dependencies"],
-        *(line for extra in project["optional-dependencies"].values() for line in extra),
+        *(line for name, extra in extras if name != without for line in extra),
     ]
     return {str(canonicalize_name(Requirement(line).name)) for line in lines} - {project["name"]}
 
@@ -72,12 +73,14 @@ def test_every_declared_dependency_is_used() -> None:
     assert declared() - used - set(NOT_IMPORTED) == set()
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
-def test_lock_has_a_hash_for_each_package_and_no_address(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "least"), [("requirements.lock", 30), ("requirements-dev.lock", 30), ("requirements-local.lock", 1)]
+)
+def test_lock_has_a_hash_for_each_package_and_no_address(name: str, least: int) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert "://" not in text
     entries = re.split(r"\n(?=[A-Za-z])", text.strip())
-    assert len(entries) > 30
+    assert len(entries) > least
     assert [entry for entry in entries if "==" not in entry or "--hash=sha256:" not in entry] == []
 
 
@@ -87,7 +90,9 @@ def test_locks_agree_and_hold_what_is_declared() -> None:
         for name in ("requirements.lock", "requirements-dev.lock")
     )
     assert runtime.items() <= dev.items()
-    assert declared() <= set(runtime), "run scripts/lock"
+    local = (ROOT / "requirements-local.lock").read_text(encoding="utf-8")
+    assert declared(without="local") <= set(runtime), "run scripts/lock"
+    assert declared() <= set(runtime) | set(re.findall(r"^([\w.-]+)==", local, re.MULTILINE))
 
 
 @pytest.mark.parametrize("check", [["changelog", "--check"], ["licences"]])

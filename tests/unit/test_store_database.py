@@ -7,8 +7,8 @@ import resource
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,22 @@ print("held", flush=True)
 time.sleep(3)
 c.execute("COMMIT")
 """
+
+
+Opening = Callable[..., Awaitable[SqliteStore]]
+
+
+@pytest.fixture
+async def opening() -> AsyncIterator[Opening]:
+    """Opens stores and closes them whatever becomes of the test: their threads would keep the run from ending."""
+    async with AsyncExitStack() as stack:
+
+        async def open_store(path: Path, limits: Limits | None = None) -> SqliteStore:
+            store = await SqliteStore.open(path, [PART], limits=limits)
+            stack.push_async_callback(store.aclose)
+            return store
+
+        yield open_store
 
 
 @pytest.fixture
@@ -124,8 +140,8 @@ async def test_FT_10_a_lock_held_for_three_seconds_loses_nothing_and_stops_no_he
     await holder.wait()
 
 
-async def test_FT_10_a_lock_that_is_never_let_go_is_said_and_heals(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "state.db", [PART], limits=Limits(probe_every=0.02, busy=0.1))
+async def test_FT_10_a_lock_that_is_never_let_go_is_said_and_heals(opening: Opening, tmp_path: Path) -> None:
+    store = await opening(tmp_path / "state.db", limits=Limits(probe_every=0.02, busy=0.1))
     other = sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)
     await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="write lock"):
@@ -138,8 +154,10 @@ async def test_FT_10_a_lock_that_is_never_let_go_is_said_and_heals(tmp_path: Pat
     await store.aclose()
 
 
-async def test_FT_14_a_full_disk_fails_every_write_until_a_probe_succeeds(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "state.db", [PART], limits=NEVER)
+async def test_FT_14_a_full_disk_fails_every_write_until_a_probe_succeeds(
+    opening: Opening, tmp_path: Path
+) -> None:
+    store = await opening(tmp_path / "state.db", limits=NEVER)
     said: list[str | None] = []
     store.on_fault = said.append
     await store.write(put("before"), no_more_pages)
@@ -153,8 +171,10 @@ async def test_FT_14_a_full_disk_fails_every_write_until_a_probe_succeeds(tmp_pa
     await store.aclose()
 
 
-async def test_FT_14_one_write_that_meets_a_full_disk_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "state.db", [PART], limits=NEVER)
+async def test_FT_14_one_write_that_meets_a_full_disk_leaves_nothing_of_its_batch(
+    opening: Opening, tmp_path: Path
+) -> None:
+    store = await opening(tmp_path / "state.db", limits=NEVER)
     await store.write(no_more_pages)
     outcomes = await asyncio.gather(
         *(store.write(put(f"k{n}", 500_000 if n == 5 else 10)) for n in range(10)), return_exceptions=True
@@ -165,8 +185,10 @@ async def test_FT_14_one_write_that_meets_a_full_disk_leaves_nothing_of_its_batc
     await store.aclose()
 
 
-async def test_FT_14_writes_work_again_by_themselves_when_the_disk_does(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "state.db", [PART], limits=SOON)
+async def test_FT_14_writes_work_again_by_themselves_when_the_disk_does(
+    opening: Opening, tmp_path: Path
+) -> None:
+    store = await opening(tmp_path / "state.db", limits=SOON)
     said: list[str | None] = []
     store.on_fault = said.append
     await store.write(put("before"))
@@ -182,8 +204,8 @@ async def test_FT_14_writes_work_again_by_themselves_when_the_disk_does(tmp_path
     await store.aclose()
 
 
-async def test_a_damaged_file_is_named_and_never_read_as_empty(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "state.db", [PART])
+async def test_a_damaged_file_is_named_and_never_read_as_empty(opening: Opening, tmp_path: Path) -> None:
+    store = await opening(tmp_path / "state.db")
     await store.write(*(put(f"k{n}", 3_000) for n in range(50)))
     await store.aclose()
     [root] = (
@@ -194,7 +216,7 @@ async def test_a_damaged_file_is_named_and_never_read_as_empty(tmp_path: Path) -
     with (tmp_path / "state.db").open("r+b") as file:
         file.seek((root - 1) * 4096)
         file.write(b"\xff" * 4096)
-    again = await SqliteStore.open(tmp_path / "state.db", [PART])
+    again = await opening(tmp_path / "state.db")
     with pytest.raises(StoreCorrupt, match="hermes doctor"):
         await again.read("SELECT * FROM kv")
     await again.aclose()

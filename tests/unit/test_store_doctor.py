@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from agent_core.store import sessions
 from agent_core.store import transcript as t
 from agent_core.store.behind import Behind
-from agent_core.store.database import SqliteStore
+from agent_core.store.database import Limits, SqliteStore
 from agent_core.store.doctor import check, mend_index, mend_transcripts
 from agent_core.store.jsonl import transcript_path
 from agent_core.store.schema import PART
@@ -23,6 +24,22 @@ from hermes.messages import Message
 
 SPEC = SessionSpec("k", "main", "telegram", "telegram", "direct", "1")
 WORDS = ("alpha", "beta", "gamma 部署")
+
+
+Opening = Callable[..., Awaitable[SqliteStore]]
+
+
+@pytest.fixture
+async def opening() -> AsyncIterator[Opening]:
+    """Opens stores and closes them whatever becomes of the test: their threads would keep the run from ending."""
+    async with AsyncExitStack() as stack:
+
+        async def open_store(path: Path, limits: Limits | None = None) -> SqliteStore:
+            store = await SqliteStore.open(path, [PART], limits=limits)
+            stack.push_async_callback(store.aclose)
+            return store
+
+        yield open_store
 
 
 @pytest.fixture
@@ -61,12 +78,12 @@ async def test_a_sound_store_has_no_finding(store: SqliteStore, tmp_path: Path) 
 @pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("where", ["id = 10", "id > 10", "1"])
 async def test_FT_11_a_broken_index_stops_no_turn_and_is_rebuilt_offline(
-    store: SqliteStore, tmp_path: Path, where: str, restarts: bool
+    opening: Opening, store: SqliteStore, tmp_path: Path, where: str, restarts: bool
 ) -> None:
     await asyncio.to_thread(spoil_index, store.path, where)
     if restarts:
         await store.aclose()
-        store = await SqliteStore.open(store.path, [PART])
+        store = await opening(store.path)
     with pytest.raises(StoreCorrupt, match="hermes doctor"):
         await search(store, "alpha")
     for number in range(40):
@@ -80,7 +97,7 @@ async def test_FT_11_a_broken_index_stops_no_turn_and_is_rebuilt_offline(
         await asyncio.to_thread(mend_index, store.path)
     await store.aclose()
     assert (await asyncio.to_thread(mend_index, store.path)).ok
-    again = await SqliteStore.open(store.path, [PART])
+    again = await opening(store.path)
     for word in ("alpha", "部署", "delta"):
         assert await search(again, word), word
     assert len(await search(again, "delta", limit=100)) == 40

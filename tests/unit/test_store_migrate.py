@@ -119,6 +119,25 @@ async def test_our_file_left_by_a_kill_with_everything_in_its_wal_is_ours(tmp_pa
     assert tables(copy / "state.db") == {"one"}
 
 
+async def test_our_file_left_in_the_middle_of_a_checkpoint_is_ours_and_whole(tmp_path: Path) -> None:
+    """A full disk, or a kill, cuts a checkpoint: the file is short of its pages, the WAL has them."""
+    path = tmp_path / "state.db"
+    store = await SqliteStore.open(path, [PART])
+    await store.write(lambda c: c.execute("REPLACE INTO store_probe(id, filler) VALUES(7, zeroblob(90000))"))
+    wal = path.with_name("state.db-wal")
+    kept = await asyncio.to_thread(wal.read_bytes)
+    await store.aclose()
+    whole = await asyncio.to_thread(path.read_bytes)
+    path.write_bytes(whole[: 3 * 4096])
+    wal.write_bytes(kept)
+    again = await SqliteStore.open(path, [PART])
+    [row] = await again.read("SELECT length(filler) AS n FROM store_probe WHERE id = 7")
+    assert row["n"] == 90_000
+    [said] = await again.read("PRAGMA integrity_check")
+    assert said[0] == "ok"
+    await again.aclose()
+
+
 def test_statements_are_split_outside_strings_comments_and_triggers() -> None:
     script = """
     -- one; two

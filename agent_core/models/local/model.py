@@ -30,7 +30,7 @@ _NOTICE_OWN = "({name} on this machine answers, without tools. Choose another on
 _LIMITS = Limits(connect=5.0, first_byte=120.0, silence=60.0, stall=60.0)
 _START = 120.0  # a file that is not in memory yet, on a slow disk
 _LONGEST = 300.0  # one answer
-_HEALTH = 5.0
+_HEALTH = 10.0
 _TAKES = 32_768
 """Tokens of a request that are looked at. More than the context, since system text and tools, which count in it,
 are not sent on."""
@@ -143,7 +143,8 @@ class LocalModel:
             return self._client
         if self._client is not None:
             await self._client[1].aclose()
-        headers = {"Authorization": f"Bearer {self._key}"}
+        # A kept connection may be closed by the server just when it is used again, and costs nothing to make anew.
+        headers = {"Authorization": f"Bearer {self._key}", "Connection": "close"}
         connection = Connection(Endpoint("the embedded model", f"{child.url}/v1", headers, _LIMITS))
         wire = WireSettings(self.name, self._settings.context, origin=f"local:{self.name}")
         self._client = (child, connection, ChatModel(connection, wire))

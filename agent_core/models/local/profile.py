@@ -10,11 +10,8 @@ from hermes.model import ModelRequest
 
 __all__ = ["SYSTEM", "Profile", "most_tokens", "tokens"]
 
-SYSTEM = (
-    "You are a helpful, friendly assistant. Answer in one to three short, plain and honest sentences. "
-    "You have no tools: you cannot read files, open web pages, look anything up, set reminders or send "
-    "messages. When you are asked for that, say that you cannot do it."
-)
+SYSTEM = "You are a helpful AI assistant. You cannot use tools."
+"""Longer ones confuse a model of this size more than they tell it."""
 _ANSWER = 512
 _MARGIN = 64
 _PER_MESSAGE = 8

@@ -87,7 +87,7 @@ def _start(orders: Orders) -> tuple[object, str]:
     params.api_keys = [orders.key]
     params.n_ctx = orders.context
     params.n_parallel = 1
-    params.n_threads_http = 2
+    params.n_threads_http = 4
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = orders.threads
     params.use_jinja = True
     params.offline = True
@@ -98,6 +98,7 @@ def _start(orders: Orders) -> tuple[object, str]:
     params.verbosity = 1
     params.sampling.temp = 0.2
     params.sampling.top_p = 0.9
+    params.sampling.penalty_repeat = 1.05
     server = xllamacpp.Server(params)
     return server, str(server.listening_address)
 
