@@ -61,10 +61,10 @@ class Recorder:
         self._seq = seq
         self._io = io
 
-    async def __call__(self, steps: Sequence[Step], *, progress: bool) -> None:
+    async def __call__(self, steps: Sequence[Step], *, progress: bool, also: Sequence[Job] = ()) -> None:
         """See `working.Record`."""
         now = self._parts.clock.time()
-        jobs: list[Job] = []
+        jobs: list[Job] = list(also)
         for kind, content in steps:
             step = transcript.Step(self._seq, kind, content, now)
             self._seq += 1
@@ -180,6 +180,7 @@ class SessionAgent:
             budget=rules.budget,
             retries=RetryPolicy(tries=llm.tries, hang=llm.timeouts.total),
             max_tokens=llm.max_tokens,
+            asked=lambda inputs: asked(inputs, spec.kind, spec.platform, parts.clock.time()),
         )
         hands = Hands(
             tools={tool.name: tool for tool in tools},

@@ -8,7 +8,7 @@ last answer is stored by whoever closes the turn.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -18,9 +18,9 @@ from agent_core.history import clean, distinct, legal
 from agent_core.models.estimate import TokenEstimate
 from agent_core.overflow import Room, room
 from agent_core.retry import Retry, RetryPolicy, with_retries
-from agent_core.steps import Rebuilt, answer_step
+from agent_core.steps import Rebuilt, answer_step, steer_step
 from agent_core.working import Hands
-from hermes.agent import Notice, TextDelta, TextReset, TurnIO, TurnOutcome, TurnState
+from hermes.agent import Notice, TextDelta, TextReset, TurnInput, TurnIO, TurnOutcome, TurnState
 from hermes.clock import Clock
 from hermes.context import ContextEngine, Fitted
 from hermes.errors import ModelError
@@ -62,6 +62,9 @@ class Mind:
     budget: int = 90
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     max_tokens: int | None = None
+    asked: Callable[[Sequence[TurnInput]], list[Message]] = lambda inputs: [
+        Message("user", i.text) for i in inputs
+    ]
 
 
 class _Stopped(Exception):
@@ -104,6 +107,7 @@ class Loop:
         while True:
             if self.io.stop.is_set():
                 raise _Stopped
+            await self._listen()
             if self.spending.is_last or self.hands.guard.is_stuck:
                 return await self._sum_up()
             completion = await self._ask(self.mind.specs)
@@ -118,6 +122,15 @@ class Loop:
                 return replace(self._outcome("failed"), error="empty_answer")
             else:
                 has_been_empty = True
+
+    async def _listen(self) -> None:
+        """What was said to the turn since the last model call joins it, stored before it is acted on."""
+        steering = self.io.steered()
+        if steering is None:
+            return
+        messages = self.mind.asked(steering.inputs)
+        await self.hands.record([steer_step(steering.inputs, messages)], progress=True, also=[steering.job])
+        self.turn.messages += messages
 
     async def _work(self, message: Message, completion: Completion) -> None:
         await self.hands.record([answer_step(message, completion.usage)], progress=True)

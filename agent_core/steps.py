@@ -2,7 +2,7 @@
 
 Kinds: `input` (what came in), `answer` (an assistant message with calls, and its usage), `began` (a call is
 about to run),
-`result` (a tool message).
+`result` (a tool message), `steer` (what was said while the turn ran).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent_core.security.fence import fence, label
 from hermes.agent import TurnInput
 from hermes.messages import JSONObject, Message, ToolCall, Usage, scrub_surrogates
 
-__all__ = ["Rebuilt", "answer_step", "asked", "input_step", "rebuild", "usage_of"]
+__all__ = ["Rebuilt", "answer_step", "asked", "input_step", "rebuild", "steer_step", "usage_of"]
 
 Step = tuple[str, JSONObject]
 
@@ -69,6 +69,14 @@ def input_step(inputs: Sequence[TurnInput], messages: Sequence[Message], history
     return "input", content
 
 
+def steer_step(inputs: Sequence[TurnInput], messages: Sequence[Message]) -> Step:
+    """What was said to the turn while it ran."""
+    return "steer", {
+        "inputs": [{"text": scrub_surrogates(i.text)} for i in inputs],
+        "messages": [m.to_json() for m in messages],
+    }
+
+
 def answer_step(message: Message, usage: Usage) -> Step:
     """A model answer with calls."""
     return "answer", {"message": message.to_json(), "usage": asdict(usage)}
@@ -98,6 +106,8 @@ def rebuild(steps: Iterable[tuple[str, Any]]) -> Rebuilt:
             turn.usage += usage_of(content.get("usage", {}))
             open_calls = {call.id: call for call in message.tool_calls}
             began = set()
+        elif kind == "steer":
+            turn.messages += [Message.from_json(m) for m in content["messages"]]
         elif kind == "began":
             began.add(content["id"])
         elif kind == "result":

@@ -21,6 +21,7 @@ from hermes.agent import ToolEnded, ToolStarted, TurnIO
 from hermes.clock import Clock
 from hermes.failpoint import reached
 from hermes.messages import Message, ToolCall
+from hermes.store import Job
 from hermes.tools import Tool, ToolContext, ToolResult
 
 __all__ = ["Hands", "Record"]
@@ -29,10 +30,11 @@ __all__ = ["Hands", "Record"]
 class Record(Protocol):
     """Stores steps as one transaction."""
 
-    async def __call__(self, steps: Sequence[Step], *, progress: bool) -> None:
+    async def __call__(self, steps: Sequence[Step], *, progress: bool, also: Sequence[Job] = ()) -> None:
         """Return when they are durable. Raises `StoreUnavailable`.
 
         progress: the turn got further by them (a call that merely begins does not count).
+        also: jobs of the same transaction.
         """
         ...
 

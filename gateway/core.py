@@ -20,7 +20,7 @@ from gateway.parts import Parts
 from gateway.router import Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
-from gateway.settings import Bindings, Display, GatewaySettings
+from gateway.settings import Bindings, Busy, Display, GatewaySettings
 from gateway.supervisor import Supervisor
 from gateway.turns import Turns
 from hermes.adapter import Adapter, AdapterContext, HttpLimits
@@ -121,8 +121,14 @@ async def join(
     feeds = Feeds()
     agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
     delivery = Delivery(store, adapters, clock, lambda: _delivery_rules(settings.current()))
-    live = lambda: _live_rules(settings.current())  # noqa: E731
-    parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence, live)
+
+    def live() -> LiveRules:
+        return _live_rules(settings.current())
+
+    def busy(instance: str) -> Busy:
+        return _busy_mode(settings.current(), instance)
+
+    parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence, live, busy)
     turns = Turns(parts)
     sessions = Sessions(parts, turns)
     pairings = await Pairings.load(store)
@@ -188,6 +194,12 @@ def _context(
 def _delivery_rules(snapshot: Snapshot) -> DeliveryRules:
     d = snapshot.get("gateway", GatewaySettings).delivery
     return DeliveryRules(d.on_unknown, d.attempts)
+
+
+def _busy_mode(snapshot: Snapshot, instance: str) -> Busy:
+    platform = snapshot.platforms.get(instance)
+    own = platform.busy if platform is not None else None
+    return own or snapshot.get("gateway", GatewaySettings).sessions.busy
 
 
 def _live_rules(snapshot: Snapshot) -> LiveRules:

@@ -9,6 +9,7 @@ from gateway.agents import Agents
 from gateway.delivery import Delivery
 from gateway.feeds import Feeds
 from gateway.live import LiveRules
+from gateway.settings import Busy
 from hermes.agent import AgentHost
 from hermes.clock import Clock
 from hermes.store import Store
@@ -20,7 +21,8 @@ __all__ = ["Parts"]
 class Parts:
     """The surroundings of a turn.
 
-    say: the table of system sentences in the language of the settings. live: how answers grow, as the settings say now.
+    say: the table of system sentences in the language of the settings. live: how answers grow, and
+    busy: what becomes of a message while a turn runs, by platform instance; as the settings say now.
     """
 
     store: Store
@@ -31,3 +33,4 @@ class Parts:
     clock: Clock
     say: Callable[..., str]
     live: Callable[[], LiveRules] = LiveRules
+    busy: Callable[[str], Busy] = lambda _: "queue"

@@ -59,6 +59,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "sessions": "Conversations here (newest first):",
         "resumed": "We go on with: {title}.",
         "resume_usage": "Send /resume followed by a number from /sessions.",
+        "mode_steer": "While I work, your messages join what I am doing. /queue lets them wait again.",
+        "mode_queue": "While I work, your messages wait for their turn.",
         "still_working": "(still working, {minutes} min)",
         "done": "(Done.)",
         "shutting_down": "I am being restarted; your message is kept and answered afterwards.",

@@ -11,20 +11,24 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from gateway import ledger
+from gateway.busy import gathered, pause_for
 from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
 from gateway.ledger import InboxRow
 from gateway.parts import Parts
+from gateway.settings import Busy
 from gateway.turns import ActiveTurn, Turns, TurnWork
 from hermes.agent import SessionSpec, TurnEnded
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.failpoint import reached
 
 __all__ = ["Sessions", "is_control"]
+
+_MOST_GATHERED = 50
 
 log = structlog.get_logger("gateway.sessions")
 
@@ -40,6 +44,7 @@ def is_control(row: InboxRow) -> bool:
 class _Mailbox:
     work: deque[InboxRow | TurnWork] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
     active: ActiveTurn | None = None
 
 
@@ -55,6 +60,8 @@ class Sessions:
         self._feeds = parts.feeds
         self._clock = parts.clock
         self._say = parts.say
+        self._busy = parts.busy
+        self._modes: dict[str, Busy] = {}
         self._boxes: dict[str, _Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
@@ -68,8 +75,8 @@ class Sessions:
 
     @property
     def busy(self) -> int:
-        """Sessions that have work."""
-        return len(self._boxes)
+        """Sessions that have work, and commands that are being answered beside them."""
+        return len(self._boxes) + len(self._controls)
 
     def put(self, row: InboxRow) -> None:
         """A new message, committed."""
@@ -80,8 +87,41 @@ class Sessions:
             self._controls.add(task)
             task.add_done_callback(self._controls.discard)
             return
-        self._add(row.session_key, row)
+        if not self._spoken_to(row):
+            self._add(row.session_key, row)
         reached("session.queued")
+
+    def _mode(self, row: InboxRow) -> Busy:
+        return self._modes.get(row.session_key) or self._busy(row.event.instance)
+
+    def _spoken_to(self, row: InboxRow) -> bool:
+        """Give the message to the running turn, where the mode says so; or ask that turn to stop for it."""
+        mode, box = self._mode(row), self._boxes.get(row.session_key)
+        active = box.active if box is not None else None
+        if active is None or active.closing or parse_command(row.event) is not None:
+            return False
+        if mode == "steer" and not active.stop.is_set():
+            active.said.append(row)
+            return True
+        if mode == "interrupt":
+            active.stop.set()
+        return False
+
+    def steer(self, key: str, row: InboxRow) -> bool:
+        """Give one message to the running turn, whatever the mode. False: none runs that could still take it."""
+        box = self._boxes.get(key)
+        if box is None or box.active is None or box.active.closing or box.active.stop.is_set():
+            return False
+        box.active.said.append(row)
+        return True
+
+    def queue(self, key: str, row: InboxRow) -> None:
+        """Let one message wait for its turn, whatever the mode."""
+        self._add(key, row)
+
+    def set_mode(self, key: str, mode: Busy) -> None:
+        """The mode of one conversation, until the next start."""
+        self._modes[key] = mode
 
     def resume(self, work: TurnWork) -> None:
         """A turn that an earlier process left open; before any new message of its session."""
@@ -97,6 +137,7 @@ class Sessions:
             box = self._boxes[key] = _Mailbox()
             self._idle.clear()
         box.work.append(item)
+        box.arrived.set()
         if box.task is None and not self._closing.is_set():
             box.task = asyncio.create_task(self._drain(key, box), name=f"session {key}")
 
@@ -170,18 +211,48 @@ class Sessions:
         def started(active: ActiveTurn | None) -> None:
             box.active = active
 
-        await self._turns.run(work, started)
+        late = await self._turns.run(work, started)
+        box.work.extendleft(reversed(late))
 
     async def _handle(self, box: _Mailbox, row: InboxRow) -> None:
         invocation = parse_command(row.event)
         if invocation is None:
-            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,)))
+            rows = await self._gather(box, row)
+            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
             return
         reply = await self._reply(row)
         if reply.redo is not None:
             await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo))
             return
         await self._close(row, reply)
+
+    async def _gather(self, box: _Mailbox, row: InboxRow) -> tuple[InboxRow, ...]:
+        """The row with what belongs to it: the other parts of a paste, or a burst."""
+        mode, rows = self._mode(row), [row]
+        while True:
+            count = gathered(rows[-1], box.work, mode)
+            joined = [box.work.popleft() for _ in range(count)]
+            rows += [r for r in joined if isinstance(r, InboxRow)]
+            pause = pause_for(rows[-1], mode)
+            before = len(box.work)
+            if pause <= 0 or self._closing.is_set() or (count == 0 and len(rows) > _MOST_GATHERED):
+                return tuple(rows)
+            box.arrived.clear()
+            if not await self._arrived(box, pause) or len(box.work) == before:
+                return tuple(rows)
+
+    async def _arrived(self, box: _Mailbox, seconds: float) -> bool:
+        """Whether something comes into the mailbox within the time, and we go on."""
+        arrived = asyncio.ensure_future(box.arrived.wait())
+        late = asyncio.ensure_future(self._clock.sleep(seconds))
+        closing = asyncio.ensure_future(self._closing.wait())
+        waits = (arrived, late, closing)
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            return box.arrived.is_set() and not self._closing.is_set()
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def _control(self, row: InboxRow) -> None:
         reply = await self._reply(row)
@@ -202,6 +273,8 @@ class Sessions:
             self._say,
             len(box.work) if box else 0,
             lambda: self.stop(row.session_key, row),
+            lambda text: self._say_to_turn(row, text),
+            lambda mode: self.set_mode(row.session_key, mode),
         )
         try:
             return await command.run(request)
@@ -210,6 +283,12 @@ class Sessions:
         except Exception:  # a command's fault is told to the user and must not stop the mailbox
             log.exception("command.failed", command=invocation.name)
             return Reply(self._say("internal"))
+
+    def _say_to_turn(self, row: InboxRow, text: str) -> None:
+        """`/steer TEXT`: the text joins the running turn; without one it is handled like any message."""
+        words = replace(row, event=replace(row.event, text=text, command_text=False))
+        if not self.steer(row.session_key, words):
+            self._add(row.session_key, words)
 
     async def _close(self, row: InboxRow, reply: Reply, *, state: ledger.InboxState = "answered") -> None:
         """Commit a command's reply and what it changes, once, however long the store is away."""

@@ -35,6 +35,9 @@ Identifier = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, in
 DAY = 86400.0
 
 
+Busy = Literal["queue", "steer", "interrupt", "collect"]
+
+
 class HttpSettings(Section):
     """The one HTTP server: health, metrics, webhooks, API."""
 
@@ -55,7 +58,11 @@ class AgentCache(Section):
 class SessionsSettings(Section):
     """Who shares a conversation, and what happens to a message that comes in while a turn runs."""
 
-    busy: Literal["queue"] = Field(default="queue", description="It waits for its turn.")
+    busy: Busy = Field(
+        default="queue",
+        description="It waits (queue), joins the running turn (steer), stops it and is handled (interrupt), "
+        "or what came in meanwhile becomes one turn (collect).",
+    )
     dm: Literal["per_account"] = Field(default="per_account", description="Direct chats.")
     group: Literal["per_sender", "shared"] = Field(default="per_sender", description="Groups.")
     thread: Literal["shared", "per_sender"] = Field(default="shared", description="Threads and topics.")

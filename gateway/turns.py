@@ -30,6 +30,7 @@ from gateway.probation import Probation
 from hermes.agent import (
     Agent,
     SessionSpec,
+    Steering,
     TurnEnded,
     TurnInput,
     TurnOutcome,
@@ -71,7 +72,10 @@ class TurnWork:
 
 @dataclass(slots=True, eq=False)
 class ActiveTurn:
-    """A turn that runs: the `TurnIO` its agent is lent. `stop_rows`: /stop commands that its end answers."""
+    """A turn that runs: the `TurnIO` its agent is lent.
+
+    stop_rows: /stop commands that its end answers. said: messages that shall join it; joined: those that did.
+    """
 
     work: TurnWork
     feeds: tuple[Feed, ...]
@@ -80,6 +84,15 @@ class ActiveTurn:
     stop_rows: list[InboxRow] = field(default_factory=list)
     closing: bool = False
     live: LiveView | None = None
+    said: list[InboxRow] = field(default_factory=list)
+    joined: list[InboxRow] = field(default_factory=list)
+
+    def steered(self) -> Steering | None:
+        if not self.said:
+            return None
+        rows, self.said = self.said, []
+        self.joined += rows
+        return Steering(tuple(_input(r) for r in rows), ledger.begin(self.work.turn_id, [r.id for r in rows]))
 
     def emit(self, update: TurnUpdate) -> None:
         if self.live is not None:
@@ -115,8 +128,8 @@ class Turns:
         if work.last_start:
             self._probation.expect()
 
-    async def run(self, work: TurnWork, started: Callable[[ActiveTurn | None], None]) -> None:
-        """Run the turn to its end.
+    async def run(self, work: TurnWork, started: Callable[[ActiveTurn | None], None]) -> Sequence[InboxRow]:
+        """Run the turn to its end. Returns the messages that were said to it too late to join it.
 
         `started` gets the active turn when it can be stopped, and `None` when it no longer can.
 
@@ -126,23 +139,33 @@ class Turns:
         try:
             probation = self._probation.entered(resumed=work.resumed, last_start=work.last_start)
             async with probation as stored:
+                late: list[InboxRow] = []
                 while True:
+                    feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
+                    active = ActiveTurn(work, feeds, stored)
                     try:
-                        return await self._attempt(work, started, stored)
+                        await self._attempt(active, started)
                     except _Interrupted:
                         log.warning("turn.interrupted", turn=work.turn_id)
                         await self._store.wait_healthy()
-                        work = TurnWork(work.turn_id, work.spec, work.rows, resumed=True)
+                        joined, not_joined = await self._who_joined(active)
+                        late += [*not_joined, *active.said]
+                        work = TurnWork(work.turn_id, work.spec, (*work.rows, *joined), resumed=True)
+                    else:
+                        return [*late, *active.said]
         finally:
             started(None)
             self.running -= 1
             self.finished += 1
 
-    async def _attempt(
-        self, work: TurnWork, started: Callable[[ActiveTurn | None], None], on_step: Callable[[], None]
-    ) -> None:
-        feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
-        active = ActiveTurn(work, feeds, on_step)
+    async def _who_joined(self, active: ActiveTurn) -> tuple[list[InboxRow], list[InboxRow]]:
+        """Of the messages that the agent took in: those whose step was committed, and the others."""
+        rows = await self._store.read("SELECT id FROM inbox WHERE turn_id = ?", (active.work.turn_id,))
+        ids = {r["id"] for r in rows}
+        return [r for r in active.joined if r.id in ids], [r for r in active.joined if r.id not in ids]
+
+    async def _attempt(self, active: ActiveTurn, started: Callable[[ActiveTurn | None], None]) -> None:
+        work = active.work
         started(active)
         try:
             async with self._agents.at_work(work.spec) as agent:
@@ -227,7 +250,7 @@ class Turns:
         now = self._clock.time()
         answer_jobs = (
             agent.close(request, outcome, shown),
-            ledger.close([r.id for r in active.work.rows], _inbox_state(outcome), shown, outcome.usage, now),
+            *_closings(active, outcome.state, shown, outcome.usage, now),
             ledger.enqueue([*drafts, *more], now),
         )
         outgoing = (await self._commit((*jobs, *answer_jobs)))[-1]
@@ -272,7 +295,7 @@ class Turns:
         ended = TurnEnded(
             state if state in ("answered", "silent", "failed", "stopped") else "dead", shown, usage
         )
-        for row in active.work.rows:
+        for row in (*active.work.rows, *active.joined):
             self._feeds.end(row.ticket, ended)
         for row in active.stop_rows:
             self._feeds.end(row.ticket, TurnEnded("answered", self._say("stopped")))
@@ -287,7 +310,7 @@ class Turns:
             await self._commit(
                 (
                     *jobs,
-                    ledger.close([r.id for r in active.work.rows], "failed", shown, None, now),
+                    *_closings(active, "failed", shown, None, now),
                     ledger.enqueue([*drafts, *more], now),
                 )
             )
@@ -332,5 +355,14 @@ def _input(row: InboxRow) -> TurnInput:
     )
 
 
-def _inbox_state(outcome: TurnOutcome) -> InboxState:
-    return outcome.state
+def _closings(
+    active: ActiveTurn, state: InboxState, shown: str, usage: Usage | None, now: float
+) -> list[Job]:
+    """The ends of all rows of a turn: the last one is answered, what was merged into it or said to it says so."""
+    rows = active.work.rows
+    jobs = [ledger.close([rows[-1].id], state, shown, usage, now)]
+    if rows[:-1]:
+        jobs.append(ledger.close([r.id for r in rows[:-1]], "merged", shown, None, now))
+    if active.joined:
+        jobs.append(ledger.close([r.id for r in active.joined], "steered", shown, None, now))
+    return jobs

@@ -25,6 +25,7 @@ __all__ = [
     "Notice",
     "SessionInfo",
     "SessionSpec",
+    "Steering",
     "TextDelta",
     "TextReset",
     "ToolEnded",
@@ -142,6 +143,17 @@ class TurnEnded:
 TurnUpdate = TextDelta | TextReset | ToolStarted | ToolEnded | Notice | TurnEnded
 
 
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What people said to the running turn.
+
+    job: gives their events to the turn; it is committed with the step that holds `inputs`.
+    """
+
+    inputs: tuple[TurnInput, ...]
+    job: Job
+
+
 class TurnIO(Protocol):
     """What the gateway lends to a running turn."""
 
@@ -150,6 +162,10 @@ class TurnIO(Protocol):
 
     def emit(self, update: TurnUpdate) -> None:
         """Show something; never blocks, never raises."""
+        ...
+
+    def steered(self) -> Steering | None:
+        """What was said since the last call; asked before each model call. It is the agent's from then on."""
         ...
 
     def step_stored(self) -> None:

@@ -133,6 +133,10 @@ class PlatformSettings(Section):
     rate: Literal["default", "off"] = Field(
         default="default", description="Outbound pace: the platform's limits, or off."
     )
+    busy: Literal["queue", "steer", "interrupt", "collect"] | None = Field(
+        default=None,
+        description="A message while a turn runs, on this platform; absent: gateway.sessions.busy.",
+    )
     toolsets: tuple[str, ...] | None = Field(
         default=None, description="Toolsets for this platform; absent: the agent's."
     )

@@ -13,7 +13,7 @@ from agent_core.parts import HostParts
 from agent_core.settings import LLM
 from agent_core.store.database import SqliteStore
 from agent_core.store.schema import PART
-from hermes.agent import SessionSpec, TurnInput, TurnIO, TurnOutcome, TurnRequest, TurnUpdate
+from hermes.agent import SessionSpec, TurnInput, Steering, TurnIO, TurnOutcome, TurnRequest, TurnUpdate
 from hermes.config import Section, Snapshot
 from hermes.events import Admission
 from hermes.home import Home
@@ -51,10 +51,15 @@ class IO(TurnIO):
     updates: list[TurnUpdate] = field(default_factory=list)
     steps: int = 0
     on_update: Callable[[TurnUpdate], None] = lambda update: None
+    said: Steering | None = None
 
     def emit(self, update: TurnUpdate) -> None:
         self.updates.append(update)
         self.on_update(update)
+
+    def steered(self) -> Steering | None:
+        said, self.said = self.said, None
+        return said
 
     def step_stored(self) -> None:
         self.steps += 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.ledger import InboxRow
+from gateway.settings import Busy
 from hermes.adapter import CommandInfo
 from hermes.agent import AgentHost, SessionInfo
 from hermes.store import Job
@@ -21,7 +22,8 @@ __all__ = ["COMMANDS", "Command", "CommandRequest", "Reply", "menu"]
 class CommandRequest:
     """One command to run. waiting: messages in the session's mailbox.
 
-    stop: asks the running turn to stop; false when none runs.
+    stop: asks the running turn to stop; false when none runs. steer: gives a text to the running turn.
+    set_mode: what becomes of messages while a turn runs, in this conversation.
     """
 
     row: InboxRow
@@ -30,6 +32,8 @@ class CommandRequest:
     say: Callable[..., str]
     waiting: int
     stop: Callable[[], bool]
+    steer: Callable[[str], None]
+    set_mode: Callable[[Busy], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,19 @@ async def _stop(request: CommandRequest) -> Reply:
     if request.stop():
         return Reply(request.say("stopped"), later=True)
     return Reply(request.say("nothing_running"))
+
+
+async def _steer(request: CommandRequest) -> Reply:
+    if request.arguments:
+        request.steer(request.arguments)
+        return Reply(later=True)
+    request.set_mode("steer")
+    return Reply(request.say("mode_steer"))
+
+
+async def _queue(request: CommandRequest) -> Reply:
+    request.set_mode("queue")
+    return Reply(request.say("mode_queue"))
 
 
 async def _status(request: CommandRequest) -> Reply:
@@ -187,6 +204,8 @@ COMMANDS: Mapping[str, Command] = {
         Command("new", "begin a fresh conversation", _new),
         Command("reset", "the same as /new", _new),
         Command("stop", "stop what I am doing", _stop, control=True),
+        Command("queue", "let messages wait while I work", _queue, control=True),
+        Command("steer", "say something to the running work; without text: always", _steer, control=True),
         Command("status", "how things stand", _status, control=True),
         Command("model", "which model answers; /model NAME chooses another", _model),
         Command("usage", "tokens used in this conversation", _usage),

@@ -62,7 +62,8 @@ async def test_TG_03_nothing_is_escaped_so_no_cut_falls_into_an_escape(
 
 
 @pytest.mark.parametrize(
-    "reply", ["if a<b & c>d then " * 700, "&lt;b&gt; &amp;amp; " * 500, "<i>no &lt;tag&gt;</i> &copy; <b " * 400]
+    "reply",
+    ["if a<b & c>d then " * 700, "&lt;b&gt; &amp;amp; " * 500, "<i>no &lt;tag&gt;</i> &copy; <b " * 400],
 )
 async def test_TG_04_prose_with_angle_brackets_arrives_as_it_is(peer: TelegramPeer, reply: str) -> None:
     async with opened(peer) as adapter:

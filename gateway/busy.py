@@ -1,0 +1,61 @@
+"""What becomes of a message that arrives while its session is busy. Pure.
+
+    queue      it waits for its turn
+    steer      it joins the running turn after the current batch of tools
+    interrupt  the running turn stops at the next safe point, then it is handled
+    collect    what came in meanwhile becomes one turn
+
+Parts of one paste that a client cut join one turn in every mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.commands import parse_command
+from gateway.ledger import InboxRow
+
+__all__ = ["BURST_PAUSE", "PASTE_PAUSE", "gathered", "pause_for"]
+
+PASTE_UNITS = 4000
+"""A text of so many UTF-16 units may be a part of a longer one: Telegram's clients cut at 4,096."""
+PASTE_PAUSE = 1.5
+"""Seconds that the next part of a paste is waited for."""
+BURST_PAUSE = 1.0
+"""Seconds of silence that end a burst (collect)."""
+
+
+def _plain(row: InboxRow) -> bool:
+    return parse_command(row.event) is None and row.event.kind in ("direct", "group", "channel", "terminal")
+
+
+def is_part(row: InboxRow) -> bool:
+    """Whether more of the same text may follow."""
+    return _plain(row) and len(row.event.text.encode("utf-16-le", "replace")) // 2 >= PASTE_UNITS
+
+
+def pause_for(row: InboxRow, mode: str) -> float:
+    """Seconds to wait for what belongs to the row, before its turn begins."""
+    if is_part(row):
+        return PASTE_PAUSE
+    return BURST_PAUSE if mode == "collect" and _plain(row) else 0.0
+
+
+def gathered(first: InboxRow, waiting: Sequence[object], mode: str) -> int:
+    """How many of the rows that wait behind `first` join its turn.
+
+    They follow it without a gap and are the same sender's (a paste), or anybody's (collect).
+    """
+    count = 0
+    last = first
+    if not _plain(first):
+        return 0
+    for item in waiting:
+        if not isinstance(item, InboxRow) or not _plain(item):
+            break
+        same = item.event.sender.id == first.event.sender.id
+        if not (mode == "collect" or (is_part(last) and same)):
+            break
+        count += 1
+        last = item
+    return count

@@ -1,0 +1,175 @@
+"""Messages that come while their session is busy: queue, steer, interrupt, collect, and the parts of a paste."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from hermes.messages import ToolCall
+from hermes.testing import Answer, ScriptedModel
+from tests.gatewayrig import OPEN, Rig, rig
+
+CALL = ToolCall("c1", "todo", {"todos": []}, "{}")
+
+
+def _busy(mode: str) -> str:
+    return OPEN.replace("gateway:", f"gateway:\n  sessions: {{busy: {mode}}}")
+
+
+async def _asked(g: Rig, count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(g.model.requests) < count:
+            await asyncio.sleep(0.001)
+
+
+async def test_steer_joins_the_running_turn_after_the_batch(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gate), Answer("as you say")])
+    async with rig(tmp_path / "home", model=model, config=_busy("steer")) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("but shorter")
+        gate.set()
+        assert await g.answered(1) == ["as you say"]
+        await g.quiet()
+        assert [m.role for m in model.requests[1].messages] == ["user", "assistant", "tool", "user"]
+        assert model.requests[1].messages[-1].text == "but shorter"
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("answered",), ("steered",)]
+        assert len(await g.rows("SELECT DISTINCT turn_id FROM inbox")) == 1
+
+
+async def test_what_is_said_too_late_to_join_is_answered_next(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer("done already", gate=gate)])
+    async with rig(tmp_path / "home", model=model, config=_busy("steer")) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("one more")
+        gate.set()
+        assert await g.answered(2) == ["done already", "echo: one more"]
+
+
+async def test_interrupt_stops_the_turn_and_handles_the_new_message(tmp_path: Path) -> None:
+    model = ScriptedModel([Answer("never", gate=asyncio.Event())])
+    async with rig(tmp_path / "home", model=model, config=_busy("interrupt")) as g:
+        await g.send("long work")
+        await _asked(g, 1)
+        await g.send("rather this")
+        (text,) = await g.answered(1)
+        assert text.endswith("rather this")
+        await g.quiet()
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("stopped",), ("answered",)]
+
+
+async def test_collect_makes_one_turn_of_a_burst(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", config=_busy("collect")) as g:
+        for text in ("one", "two", "three"):
+            await g.send(text)
+        await g.answered(1)
+        await g.quiet()
+        assert g.texts == ["echo: one\n\ntwo\n\nthree"]
+        assert len(g.model.requests) == 1
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [
+            ("merged",),
+            ("merged",),
+            ("answered",),
+        ]
+
+
+async def test_the_parts_of_a_paste_are_one_turn_in_every_mode(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home") as g:
+        await g.send("a" * 4096)
+        await g.send("b" * 4096)
+        await g.send("the end")
+        await g.send("another message")
+        await g.answered(4)
+        await g.quiet()
+        (asked,) = g.model.requests[0].messages
+        assert asked.text == "\n\n".join(["a" * 4096, "b" * 4096, "the end"])
+        assert g.texts[-1] == "echo: another message"
+
+
+async def test_steer_and_queue_by_command(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gate), Answer("ok")])
+    async with rig(tmp_path / "home", model=model) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("/steer look left")
+        gate.set()
+        assert await g.answered(1) == ["ok"]
+        assert model.requests[1].messages[-1].text == "look left"
+        await g.send("/steer right away")
+        assert (await g.answered(2))[1] == "echo: right away"
+        await g.send("/steer")
+        assert "/queue" in (await g.answered(3))[2]
+
+
+async def test_what_joined_is_not_run_again_after_a_crash(tmp_path: Path) -> None:
+    gates = [asyncio.Event(), asyncio.Event()]
+    model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gates[0]), Answer("never", gate=gates[1])])
+    async with rig(tmp_path / "home", model=model, config=_busy("steer")) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("and this")
+        gates[0].set()
+        await _asked(g, 2)
+    async with rig(tmp_path / "home", config=_busy("steer")) as g:
+        assert await g.answered(1) == ["echo: and this"]
+        await g.quiet()
+        (request,) = g.model.requests
+        assert [m.text for m in request.messages if m.role == "user"] == ["begin", "and this"]
+        states = await g.rows("SELECT state FROM inbox ORDER BY id")
+        assert sorted(states) == [("answered",), ("merged",)]
+
+
+MODES = ("queue", "steer", "interrupt", "collect")
+
+
+@pytest.mark.parametrize("block", range(10))
+async def test_whatever_the_order_every_message_ends_once(tmp_path: Path, block: int) -> None:
+    """500 random interleavings in ten blocks: messages, stops, mode changes, slow and quick answers, ends in between."""
+    for seed in range(block * 50, block * 50 + 50):
+        await _interleaving(tmp_path / str(seed), random.Random(seed))
+
+
+async def _interleaving(root: Path, dice: random.Random) -> None:
+    config = _busy(dice.choice(MODES))
+    sent: list[str] = []
+    for _ in range(dice.randint(1, 2)):
+        model = ScriptedModel(default=lambda request: _answer(request.messages[-1].role, dice))
+        async with rig(root, model=model, config=config) as g:
+            for _ in range(dice.randint(1, 6)):
+                await _act(g, dice, sent)
+    async with rig(root, config=config) as g:
+        await g.quiet()
+        rows = await g.rows("SELECT state, turn_id, closed_at FROM inbox ORDER BY id")
+        assert len(rows) == len(sent)
+        assert {r[0] for r in rows} <= {"answered", "merged", "steered", "stopped", "silent"}, rows
+        doubled = await g.rows(
+            "SELECT turn_id FROM outbox WHERE kind = 'reply' AND turn_id IS NOT NULL GROUP BY key HAVING count(*) > 1"
+        )
+        assert doubled == []
+        users = [t for (t,) in await g.rows("SELECT body FROM messages WHERE role = 'user' AND hidden = 0")]
+        plain = [t for t in sent if not t.startswith("/")]
+        assert sorted(users) == sorted(plain), "each message is in the history exactly once"
+
+
+def _answer(last: str, dice: random.Random) -> Answer:
+    if last == "user" and dice.random() < 0.4:
+        return Answer(tool_calls=(CALL,))
+    return Answer("fine", chunks=dice.randint(1, 5))
+
+
+async def _act(g: Rig, dice: random.Random, sent: list[str]) -> None:
+    choice = dice.random()
+    text = f"m{len(sent)}" if choice < 0.75 else dice.choice(["/stop", "/queue", "/steer", "/status"])
+    sent.append(text)
+    await g.send(text)
+    for _ in range(dice.randint(0, 30)):
+        await asyncio.sleep(0)
+    if dice.random() < 0.3:
+        await asyncio.sleep(0.002)
