@@ -204,12 +204,13 @@ async def test_SE_12_pieces_stay_in_order_over_a_retry_and_before_the_next_reply
     async with rig(tmp_path / "home", model=model, adapter=adapter, clock=clock) as g:
         await g.send("one")
         await g.send("two")
-        while len(await g.rows("SELECT 1 FROM outbox")) < 4 or adapter.failures:
-            await _settled(clock)
-        assert g.texts == ["aaa"]  # the second reply is ready, and waits
-        while len(g.texts) < 4:
-            await clock.advance(0.5)
-            await _settled(clock)
+        async with asyncio.timeout(15):
+            while len(await g.rows("SELECT 1 FROM outbox")) < 4 or adapter.failures:
+                await _settled(clock)
+            assert g.texts == ["aaa"]  # the second reply is ready, and waits
+            while len(g.texts) < 4:
+                await clock.advance(0.5)
+                await _settled(clock)
         assert g.texts == ["aaa", "bbb", "ccc", "ddd"]
 
 
@@ -223,8 +224,9 @@ async def test_FT_14_an_answer_that_cannot_be_committed_waits_and_goes_out_once(
             await asyncio.sleep(0)
         await g.core.store.write(_full_disk)
         gate.set()
-        while g.core.store.fault is None:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(5):
+            while g.core.store.fault is None:
+                await asyncio.sleep(0.01)
         with pytest.raises(StoreUnavailable):
             await g.send("meanwhile", chat="6")
         assert g.texts == []
