@@ -181,6 +181,7 @@ class ChosenModels:
                 self._found = await _ollama(network(snapshot))
                 self._embedded = self._found is None and await asyncio.to_thread(_has_local, llm.local)
             if llm.provider == "local" or self._embedded:
+                await asyncio.to_thread(_local_models, llm.local)
                 return  # unpacked and started when it is first asked
             config = self._found or provider_config(snapshot, llm.model)
             await self._clients.get(config).prepare()

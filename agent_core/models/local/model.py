@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from hermes.errors import ModelError
 from hermes.model import Completion, ModelRequest
 
 __all__ = ["LocalModel", "Setup", "model_name"]
+
+log = logging.getLogger(__name__)
 
 _NOTICE = "(A small demo model answers, without tools. Choose a real one with: hermes model.)"
 _NOTICE_OWN = "({name} on this machine answers, without tools. Choose another one with: hermes model.)"
@@ -117,6 +120,13 @@ class LocalModel:
             await client[1].aclose()
 
     async def _start(self) -> Child:
+        try:
+            return await self._started()
+        except ModelError as error:
+            log.warning("local_model.not_started", extra={"reason": str(error)})
+            raise
+
+    async def _started(self) -> Child:
         path = await asyncio.to_thread(self._file)
         memory = self._settings.memory_limit
         if memory is None:
