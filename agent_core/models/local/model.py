@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import structlog
 
 from agent_core.models.chat import ChatModel
 from agent_core.models.chat_wire import WireSettings
@@ -26,7 +27,7 @@ from hermes.model import Completion, ModelRequest
 
 __all__ = ["LocalModel", "Setup", "model_name"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _NOTICE = "(A small demo model answers, without tools. Choose a real one with: hermes model.)"
 _NOTICE_OWN = "({name} on this machine answers, without tools. Choose another one with: hermes model.)"
@@ -123,7 +124,7 @@ class LocalModel:
         try:
             return await self._started()
         except ModelError as error:
-            log.warning("local_model.not_started", extra={"reason": str(error)})
+            log.warning("local_model.not_started", reason=str(error))
             raise
 
     async def _started(self) -> Child:
