@@ -174,13 +174,15 @@ async def test_SE_11_agents_that_are_dropped_are_closed(tmp_path: Path) -> None:
         for n in range(100):
             await g.send("hi", chat=str(n))
         await g.answered(101)
+        await g.quiet()
+        assert g.core.agents.live == 16
         for n in range(100):
             await g.send("/new", chat=str(n))
         await g.answered(201)
         await g.quiet()
         agents = g.core.agents
         assert agents.opened >= 100
-        assert agents.live <= 16
+        assert agents.live == 0  # /new drops the agent
         assert agents.closed == agents.opened - agents.live
         assert len(asyncio.all_tasks()) <= tasks + 10
         assert threading.active_count() <= threads + 10
