@@ -149,10 +149,12 @@ async def test_it_dies_with_a_parent_that_is_killed(models: Path) -> None:
     parent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PARENT, str(models), stdout=asyncio.subprocess.PIPE
     )
-    child = int((await read_until(parent.stdout, "child ")).split()[1])
-    assert is_alive(child)
-    parent.kill()
-    await parent.wait()
+    try:
+        child = int((await read_until(parent.stdout, "child ")).split()[1])
+        assert is_alive(child)
+    finally:
+        parent.kill()
+        await parent.wait()
     async with asyncio.timeout(5):
         while is_alive(child):
             await asyncio.sleep(0.02)
