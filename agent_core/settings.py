@@ -57,6 +57,9 @@ class Provider(Section):
 class LocalModelSettings(Section):
     """The embedded model."""
 
+    automatic: bool = Field(
+        default=True, description="It answers where no provider is set up and no Ollama runs on this machine."
+    )
     model_file: Path | None = Field(
         default=None,
         description="Any GGUF file, by its whole path; absent: the small one that the extra brings.",

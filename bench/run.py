@@ -2,7 +2,7 @@
 
     python -m bench.run                 all figures, one line of JSON each
     python -m bench.run --only burst    the groups whose name holds this
-    python -m bench.run --quick         under a minute; fails when a figure is beyond twice its bound
+    python -m bench.run --quick         about a minute; fails when a figure is twice beyond its bound twice
     python -m bench.run --all --write   all of them, and bench/results.md anew
 
 Exit code 1 when a bound is broken (with --quick: by more than a factor of two).
@@ -11,10 +11,11 @@ Exit code 1 when a bound is broken (with --quick: by more than a factor of two).
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from bench.accepts import measure_accepts
+from bench.accepts import measure_accepts, measure_ledger
 from bench.chats import measure_default_pace, measure_unpaced
 from bench.figure import Figure
 from bench.prompt import measure_prompt
@@ -36,10 +37,13 @@ GROUPS: dict[str, Callable[..., Iterator[Figure]]] = {
     "telegram": measure_unpaced,
     "pace": measure_default_pace,
     "accepts": measure_accepts,
+    "ledger": measure_ledger,
     "agents": measure_agents,
     "store": measure_store,
 }
 _QUICK_SLACK = 2.0
+_STEADY = frozenset({"idle-webhook", "idle-all", "prompt", "agent-memory", "store-size", "cpu-per-turn"})
+"""What does not take longer where others are busy."""
 
 
 def main() -> int:
@@ -57,16 +61,32 @@ def main() -> int:
         parser.error(f"there is no such group; there are: {', '.join(GROUPS)}")
     if options.write and (options.only or options.quick):
         parser.error("--write takes all figures: leave --only and --quick out")
-    figures = []
+    figures: list[Figure] = []
     for name in chosen:
-        for figure in GROUPS[name](quick=options.quick):
+        found = list(GROUPS[name](quick=options.quick))
+        if options.quick and not _hold(found):  # once is a hiccup
+            found = list(GROUPS[name](quick=True))
+        for figure in found:
             print(figure.line(), flush=True)
-            figures.append(figure)
+        figures += found
     print(table(figures), file=sys.stderr)
     if options.write:
         write(figures)
-    slack = _QUICK_SLACK if options.quick else 1.0
-    return int(not all(figure.holds(slack) for figure in figures))
+    if options.quick:
+        return int(not _hold(figures))
+    return int(not all(figure.holds() for figure in figures))
+
+
+def _hold(figures: Sequence[Figure]) -> bool:
+    """Whether no figure is far beyond its bound. What takes time takes more of it where others are busy too."""
+    cores = os.cpu_count() or 1
+    for figure in figures:
+        left = max(0.25, cores - figure.others_cores)
+        slack = _QUICK_SLACK * (1.0 if figure.name in _STEADY else cores / left)
+        if not figure.holds(slack):
+            print(f"{figure.name} is beyond {slack:.1f} times its bound", file=sys.stderr)
+            return False
+    return True
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from bench.machine import OthersCores
 __all__ = ["measure_store"]
 
 _KINDS = {
-    "store.accepts_per_s": ("ledger-accepts", "durable accepts at the ledger, 128 waiting", "1/s", False),
     "store.size_over_text": ("store-size", "`state.db` over its text (messages and index)", "x", True),
     "store.search_p95_ms": ("search", "search, p95 of 20 mixed queries", "ms", True),
     "store.append_per_s": ("append", "indexed appends in batches", "1/s", False),
@@ -22,7 +21,7 @@ _KINDS = {
 
 
 def measure_store(*, quick: bool) -> Iterator[Figure]:
-    """Search, append, size and accepts at 100,000 messages in 2,000 sessions (quick: a tenth)."""
+    """Search, append and size at 100,000 messages in 2,000 sessions (quick: a tenth)."""
     found: dict[str, list[dict[str, float]]] = {}
     others = OthersCores()
     for _ in range(1 if quick else 2):
@@ -31,14 +30,13 @@ def measure_store(*, quick: bool) -> Iterator[Figure]:
         for line in done.stdout.splitlines():
             entry = json.loads(line)
             found.setdefault(entry["bench"], []).append(entry)
-    for name, entries in found.items():
-        yield _figure(name, entries, others.so_far(), quick=quick)
+    for name in _KINDS:
+        yield _figure(name, found[name], others.so_far(), quick=quick)
 
 
 def _figure(name: str, entries: list[dict[str, float]], others: float, *, quick: bool) -> Figure:
     label, what, unit, at_most = _KINDS[name]
     bound = entries[0]["bound"]
-    alone = entries[0].get("one_after_the_other")
     return Figure(
         name=label,
         what=what,
@@ -48,7 +46,5 @@ def _figure(name: str, entries: list[dict[str, float]], others: float, *, quick:
         rule=f"{bound:,.0f} {unit}",
         others_cores=others,
         at_most=at_most,
-        floor=alone,
-        floor_what="one commit after the other" if alone is not None else "",
         note="10,000 messages" if quick else "100,000 messages, 2,000 sessions",
     )

@@ -23,7 +23,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "model_overload": "The model's provider is overloaded. Please try again in a while with /retry.",
         "model_bad_request": "The model's provider refused the request. /new starts afresh, /retry tries again.",
         "model_malformed": "The model's answer could not be read. Send /retry to try again.",
-        "model_config": "No model is set up yet. Whoever runs me can choose one with: hermes model.",
+        "model_config": "No model is set up, or not rightly. Whoever runs me sees what is wrong with: hermes model.",
         "overflow": "This conversation no longer fits into the model's window. /new starts afresh.",
         "history_unreadable": "The history of this conversation cannot be read, so I did not answer. "
         "Whoever runs me should run: hermes doctor. /retry tries again.",
@@ -73,7 +73,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "model_down": "Das Modell ist gerade nicht erreichbar. /retry versucht es noch einmal.",
         "model_timeout": "Das Modell hat nicht rechtzeitig geantwortet. /retry versucht es noch einmal.",
         "model_auth": "Der Anbieter des Modells hat den Schlüssel abgelehnt. Mein Betreiber kann ihn setzen mit: hermes model.",
-        "model_config": "Es ist noch kein Modell eingerichtet. Mein Betreiber kann eines wählen mit: hermes model.",
+        "model_config": "Es ist kein Modell eingerichtet, oder nicht richtig. Mein Betreiber sieht mehr mit: hermes model.",
         "stopped": "Angehalten.",
         "nothing_running": "Es läuft gerade nichts.",
         "fresh": "Ein neues Gespräch beginnt.",

@@ -161,7 +161,7 @@ class ChosenModels:
             return self._fixed
         snapshot = self._settings.current()
         llm = snapshot.get("llm", LLM)
-        if llm.provider == "local" or (not llm.provider and self._embedded):
+        if llm.provider == "local" or (not llm.provider and self._embedded and llm.local.automatic):
             return self._local_model(snapshot)
         if not llm.provider and self._found is not None:
             return self._clients.get(replace(self._found, model=name or self._found.model))
@@ -180,8 +180,9 @@ class ChosenModels:
         try:
             if not llm.provider:
                 self._found = await _ollama(network(snapshot))
-                self._embedded = self._found is None and await asyncio.to_thread(_has_local)
+                self._embedded = self._found is None and await asyncio.to_thread(_has_local, llm.local)
             if llm.provider == "local" or self._embedded:
+                await asyncio.to_thread(_local_models, llm.local)
                 return  # unpacked and started when it is first asked
             config = self._found or provider_config(snapshot, llm.model)
             await self._clients.get(config).prepare()
@@ -197,17 +198,19 @@ class ChosenModels:
 
     def _local_model(self, snapshot: Snapshot) -> LocalModel:
         """The embedded model with these settings. One with former settings ends by itself when it is idle."""
-        from agent_core.models.local.model import LocalModel, Places
+        from agent_core.models.local.model import LocalModel, Setup
 
         own = snapshot.get("llm", LLM).local
         known = next((model for made_for, model in self._local if made_for == own), None)
         if known is None:
-            known = LocalModel(own, Places(Home(snapshot.home).models))
+            known = LocalModel(own, Setup(Home(snapshot.home).models))
             self._local.append((own, known))
         return known
 
 
-def _has_local() -> bool:
+def _has_local(own: LocalModelSettings) -> bool:
+    if not own.automatic:
+        return False
     from agent_core.models.local import bundled
 
     found = bundled.is_installed()

@@ -186,7 +186,7 @@ async def test_a_second_daemon_neither_polls_nor_listens(house: House) -> None:
     polls = len(house.telegram.calls("getMe"))
     began = time.monotonic()
     code, said = await house.refused()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 3 + 2  # the interpreter's own start on a busy machine
     assert code == 73
     assert str(house.daemons[0].process.pid) in said
     assert len(house.telegram.calls("getMe")) == polls

@@ -77,7 +77,7 @@ async def test_sessions_are_kept_apart_and_listed(here: Installation) -> None:
 
 
 async def test_without_a_provider_it_says_how_to_set_one(here: Installation) -> None:
-    here.configure()
+    here.configure(llm={"local": {"automatic": False}})
     done = await here.run("chat", stdin="hello\n")
     assert done.code == 0
     assert "hermes model" in done.out

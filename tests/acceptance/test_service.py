@@ -89,7 +89,7 @@ async def test_PR_13_PR_14_ready_after_the_adapters_then_pings_then_stopping(
     assert sum("READY=1" in text for text in heard) == 1
     assert sum("STOPPING=1" in text for text in heard) == 1
     pings = manager.pings()[:5]
-    assert max(b - a for a, b in pairwise(pings)) <= 1.0
+    assert max(b - a for a, b in pairwise(pings)) <= 1.0 + 0.1  # we hear of it a little later, when busy
 
 
 @pytest.mark.parametrize("address", ["path"], indirect=True)

