@@ -220,9 +220,9 @@ class _Queue(logging.handlers.QueueHandler):
         return record
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        if self.queue.qsize() < QUEUE_SIZE:
+        try:
             self.queue.put_nowait(record)
-        else:
+        except queue.Full:
             self.dropped += 1
 
 

@@ -13,7 +13,7 @@ from agent_core.parts import HostParts
 from agent_core.settings import LLM
 from agent_core.store.database import SqliteStore
 from agent_core.store.schema import PART
-from hermes.agent import SessionSpec, TurnInput, Steering, TurnIO, TurnOutcome, TurnRequest, TurnUpdate
+from hermes.agent import SessionSpec, Steering, TurnInput, TurnIO, TurnOutcome, TurnRequest, TurnUpdate
 from hermes.config import Section, Snapshot
 from hermes.events import Admission
 from hermes.home import Home

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.adapter import Capabilities
 from hermes.errors import NotTaken, OutcomeUnknown
 from hermes.messages import ToolCall
+from hermes.model import Completion
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import OPEN, Rig, rig
 
@@ -24,7 +26,7 @@ class Slow(ScriptedModel):
         self.words = words
         self.steps = [asyncio.Event() for _ in words]
 
-    async def _answer(self, answer: Answer, on_text):  # type: ignore[no-untyped-def]
+    async def _answer(self, answer: Answer, on_text: Callable[[str], None]) -> Completion:
         for word, step in zip(self.words, self.steps, strict=True):
             await step.wait()
             on_text(word)

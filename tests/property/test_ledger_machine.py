@@ -14,6 +14,7 @@ from gateway.ledger import Draft, Judged
 from gateway.schema import PART
 from hermes.adapter import Piece
 from hermes.events import Target, Watermark
+from hermes.store import Job
 from tests.gatewayrig import message
 
 ENDS = {"sent", "dead", "dropped"}
@@ -38,7 +39,7 @@ class Ledger(RuleBasedStateMachine):
         self.mark = ""
         self.clock = 0.0
 
-    def run(self, job: ledger.Job, *, fail: bool = False) -> Any:
+    def run(self, job: Job, *, fail: bool = False) -> Any:
         """One transaction; `fail`: it is rolled back, as when the process dies before the commit."""
         self.clock += 1
         self.connection.execute("BEGIN")
@@ -110,7 +111,7 @@ class Ledger(RuleBasedStateMachine):
         allowed = {"claim": "queued"}.get(what, "sending")
         if self.outbox.get(row) != allowed:
             return
-        jobs: dict[str, tuple[ledger.Job, str]] = {
+        jobs: dict[str, tuple[Job, str]] = {
             "claim": (ledger.claim(row, self.clock), "sending"),
             "receipt": (ledger.receipt(row, "9", None, self.clock), "sent"),
             "requeue": (ledger.requeue(row, due_at=0, again=True, attempts=1, error="e"), "queued"),

@@ -74,7 +74,8 @@ def test_every_declared_dependency_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("requirements.lock", 30), ("requirements-dev.lock", 30), ("requirements-local.lock", 1)]
+    ("name", "least"),
+    [("requirements.lock", 30), ("requirements-dev.lock", 30), ("requirements-local.lock", 1)],
 )
 def test_lock_has_a_hash_for_each_package_and_no_address(name: str, least: int) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -61,7 +61,9 @@ async def test_PR_13_ready_status_and_stopping_are_told(manager: Manager, tmp_pa
 
 
 async def test_PR_13_pings_come_within_half_the_interval(manager: Manager, tmp_path: Path) -> None:
-    notifier = Notifier.from_environ(environ(tmp_path, WATCHDOG_USEC="1000000", WATCHDOG_PID=str(os.getpid())))
+    notifier = Notifier.from_environ(
+        environ(tmp_path, WATCHDOG_USEC="1000000", WATCHDOG_PID=str(os.getpid()))
+    )
     notifier.feed()
     times = []
     for _ in range(5):
