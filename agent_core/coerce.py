@@ -245,7 +245,7 @@ def _parsed(value: Any, kind: type) -> Any:
 def _to_integer(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and (match := re.fullmatch(r"\s*([+-]?[0-9]{1,1000})(?:\.0+)?\s*", value)):
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*([+-]?[0-9]{1,60})(?:\.0+)?\s*", value)):
         return int(match[1])
     return _MISSING
 

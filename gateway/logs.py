@@ -208,7 +208,10 @@ def _private(path: str, flags: int) -> int:
 class _Queue(logging.handlers.QueueHandler):
     """Puts records as they are; when the queue is full they are counted instead."""
 
-    dropped = 0
+    def __init__(self, records: queue.Queue[Any]) -> None:
+        super().__init__(records)
+        self._records = records
+        self.dropped = 0
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         if not isinstance(record.msg, dict):
@@ -220,9 +223,9 @@ class _Queue(logging.handlers.QueueHandler):
         return record
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        try:
-            self.queue.put_nowait(record)
-        except queue.Full:
+        if self._records.qsize() < QUEUE_SIZE:
+            self._records.put_nowait(record)
+        else:
             self.dropped += 1
 
 

@@ -495,7 +495,7 @@ async def test_G_untrusted_input_cannot_close_its_fence(rig: Rig) -> None:
 
 
 async def test_messages_of_an_agent_without_a_model_say_so(rig: Rig) -> None:
-    def none(agent_id: str) -> ScriptedModel:
+    def none(agent_id: str, name: str | None) -> ScriptedModel:
         raise ModelError("No model is set up.", kind="config")
 
     parts = rig.parts()
