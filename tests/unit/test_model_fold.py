@@ -45,6 +45,9 @@ def test_MD_01_arguments_cut_by_the_output_limit_are_none() -> None:
     completion, _ = fold(delta(tool_calls=[call(cut, index=0, id="c1", name="write_file")]), delta("length"))
     (made,) = completion.message.tool_calls
     assert (made.arguments, made.raw, completion.finish) == (None, cut, "length")
+    whole = call('{"path":"a.txt"}', index=0, id="c1", name="write_file")
+    completion, _ = fold(delta(tool_calls=[whole]), delta("length"))
+    assert completion.message.tool_calls[0].arguments == {"path": "a.txt"}
 
 
 def test_MD_02_cut_arguments_are_none_whatever_the_finish_reason_says() -> None:
