@@ -175,3 +175,10 @@ def assert_legal(request: ModelRequest) -> None:
 
 def texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
     return [(m.role, m.text) for m in messages]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what tells nobody of its changes; a test in which it never comes ends."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from hermes.events import Event, Sender, Target, Verdict
 from hermes.home import Home
 from hermes.testing import FakeAdapter, ScriptedModel
 
-__all__ = ["Rig", "message", "rig"]
+__all__ = ["Rig", "message", "rig", "until"]
 
 SCHEMA = Schema(wiring.SCHEMA.sections, {"telegram": "hermes.config:PlatformSettings"})
 
@@ -142,3 +142,10 @@ async def rig(
         await core.agents.aclose()
         await thinking.behind.aclose()
         await store.aclose()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what tells nobody of its changes; a test in which it never comes ends."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)

@@ -16,7 +16,7 @@ from hermes.agent import TurnEnded
 from hermes.errors import AdapterError, ModelError, NotTaken, StoreUnavailable, Unreachable
 from hermes.events import Event, Sender, Target
 from hermes.testing import Answer, FakeAdapter, FakeClock, ScriptedModel
-from tests.gatewayrig import OPEN, message, rig
+from tests.gatewayrig import OPEN, message, rig, until
 
 
 async def test_a_message_is_answered_once_where_it_came_from(tmp_path: Path) -> None:
@@ -51,8 +51,7 @@ async def test_SE_03_a_slow_session_delays_no_other_and_a_failed_turn_lets_go(
     with capture_logs():
         async with rig(tmp_path / "home", model=model) as g:
             await g.send("slow", chat="1")
-            while not model.running:
-                await asyncio.sleep(0)
+            await until(lambda: model.running)
             await g.send("quick", chat="2")
             assert await g.answered(1) == ["echo: quick"]
             await g.send("waits", chat="1")
@@ -68,8 +67,7 @@ async def test_PR_01_a_drain_lets_the_turn_end_and_leaves_what_comes_late(tmp_pa
     model = ScriptedModel([Answer("in time", gate=gate)])
     async with rig(tmp_path / "home", model=model) as g:
         await g.send("work", chat="1")
-        while not model.running:
-            await asyncio.sleep(0)
+        await until(lambda: model.running)
         await g.send("next in line", chat="1")
         draining = asyncio.create_task(g.core.sessions.drain(30))
         await asyncio.sleep(0)
@@ -91,8 +89,7 @@ async def test_PR_01_a_drain_lets_the_turn_end_and_leaves_what_comes_late(tmp_pa
 async def test_PR_01_a_drain_ends_at_its_limit_and_the_turn_goes_on_later(tmp_path: Path) -> None:
     async with rig(tmp_path / "home", model=ScriptedModel([Answer("never", gate=asyncio.Event())])) as g:
         await g.send("work")
-        while not g.model.running:
-            await asyncio.sleep(0)
+        await until(lambda: g.model.running)
         assert not await g.core.sessions.drain(0.05)
         await g.core.sessions.aclose()
         assert g.model.running == 0
@@ -133,8 +130,7 @@ async def test_SE_09_an_agent_at_work_is_never_evicted(tmp_path: Path) -> None:
     config = OPEN.replace("gateway:", "gateway:\n  agent_cache: {size: 2}")
     async with rig(tmp_path / "home", model=model, config=config) as g:
         await g.send("s1", chat="1")
-        while not model.running:
-            await asyncio.sleep(0)
+        await until(lambda: model.running)
         for chat in ("2", "3", "4"):
             await g.send(f"s{chat}", chat=chat)
         await g.answered(3)
@@ -222,8 +218,7 @@ async def test_FT_14_an_answer_that_cannot_be_committed_waits_and_goes_out_once(
     async with rig(tmp_path / "home", model=ScriptedModel([Answer(answer, gate=gate)])) as g:
         g.adapter.limit = len(answer)
         await g.send("work")
-        while not g.model.running:
-            await asyncio.sleep(0)
+        await until(lambda: g.model.running)
         await g.core.store.write(_full_disk)
         gate.set()
         async with asyncio.timeout(5):
@@ -244,8 +239,7 @@ async def test_stop_ends_the_running_turn_and_is_answered_once(tmp_path: Path) -
     model = ScriptedModel([Answer("never", gate=gate)])
     async with rig(tmp_path / "home", model=model) as g:
         await g.send("work")
-        while not model.running:
-            await asyncio.sleep(0)
+        await until(lambda: model.running)
         await g.send("/stop")
         assert await g.answered(1) == ["Stopped."]
         await g.quiet()

@@ -16,7 +16,7 @@ from hermes.messages import ToolCall, Usage
 from hermes.model import ModelRequest
 from hermes.testing import Answer, ScriptedModel
 from hermes.tools import Tool, ToolContext, ToolResult
-from tests.agentrig import IO, SPEC, Rig, Spy, assert_legal, call, texts
+from tests.agentrig import IO, SPEC, Rig, Spy, assert_legal, call, texts, until
 
 
 @pytest.fixture
@@ -157,8 +157,7 @@ async def test_MD_14_text_of_a_stream_that_broke_is_taken_back(rig: Rig) -> None
     agent = await rig.host.open(SPEC)
     io = IO()
     turn = asyncio.create_task(rig.say(agent, "hi", io))
-    while not rig.clock.sleeping:
-        await asyncio.sleep(0)
+    await until(lambda: rig.clock.sleeping)
     await rig.clock.advance(60)
     assert (await turn).text == "Hello world."
     assert io.updates == [TextDelta("Hello wor"), TextReset(), TextDelta("Hello world.")]
@@ -188,8 +187,7 @@ async def test_MD_17_what_the_provider_asks_to_wait_is_waited(rig: Rig) -> None:
     limited = ModelError("slow down", kind="rate_limit", status=429, retry_after=20)
     model.script = [Answer(error=limited), Answer("ok")]
     turn = asyncio.create_task(rig.say(await rig.host.open(SPEC), "hi"))
-    while not rig.clock.sleeping:
-        await asyncio.sleep(0)
+    await until(lambda: rig.clock.sleeping)
     await rig.clock.advance(19.9)
     assert len(model.requests) == 1
     await rig.clock.advance(10)
@@ -391,8 +389,7 @@ async def test_stop_ends_a_model_call_at_once_and_keeps_nothing_of_it(rig: Rig) 
     agent = await rig.host.open(SPEC)
     io = IO()
     turn = asyncio.create_task(rig.say(agent, "hi", io))
-    while not model.running:
-        await asyncio.sleep(0)
+    await until(lambda: model.running)
     io.stop.set()
     assert (await turn).state == "stopped"
     assert model.running == 0
