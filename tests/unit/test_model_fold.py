@@ -137,8 +137,9 @@ def test_pieces_without_index_and_id_continue_the_last_call() -> None:
     "raw", ["[1]", '"x"', "NaN", '{"a":NaN}', '{"mode": fastt"}', "{'a':1}", '{"a":1}}', "[" * 5000]
 )
 def test_MD_25_what_is_no_json_object_is_none_and_is_not_called_a_cut(raw: str) -> None:
-    completion, _ = fold(delta(tool_calls=[call(raw, index=0, id="A", name="f")]), delta("tool_calls"))
-    assert completion.message.tool_calls[0].arguments is None
+    good = call('{"mode": "fast"}', index=1, id="B", name="f")
+    completion, _ = fold(delta(tool_calls=[call(raw, index=0, id="A", name="f"), good]), delta("tool_calls"))
+    assert [c.arguments for c in completion.message.tool_calls] == [None, {"mode": "fast"}]
     assert completion.finish == "tool_calls"
 
 
