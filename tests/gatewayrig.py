@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,21 +127,21 @@ async def rig(
     await asyncio.to_thread(root.mkdir, mode=0o700, parents=True, exist_ok=True)
     await asyncio.to_thread(home.config.write_text, config)
     snapshot = await asyncio.to_thread(load, home, SCHEMA, {})
-    store = await wiring.open_store(home)
-    settings = LiveSettings(home, SCHEMA, snapshot, environ={})
-    thinking = await wiring.build_host(store, settings, home, clock, model)
-    adapters: dict[str, Adapter] = {"telegram": adapter}
-    core = await join(settings, store, clock, thinking, adapters)
-    thinking.behind.start()
-    found = await recover(core.parts, core.sessions, rules or ResumeRules())
-    try:
+    async with (
+        AsyncExitStack() as stack
+    ):  # also when the start itself fails: threads would keep the run alive
+        store = await wiring.open_store(home)
+        stack.push_async_callback(store.aclose)
+        settings = LiveSettings(home, SCHEMA, snapshot, environ={})
+        thinking = await wiring.build_host(store, settings, home, clock, model)
+        stack.push_async_callback(thinking.behind.aclose)
+        adapters: dict[str, Adapter] = {"telegram": adapter}
+        core = await join(settings, store, clock, thinking, adapters)
+        for part in (core.agents, core.delivery, core.sessions):
+            stack.push_async_callback(part.aclose)
+        thinking.behind.start()
+        found = await recover(core.parts, core.sessions, rules or ResumeRules())
         yield Rig(core, adapter, model, home, found)
-    finally:
-        await core.sessions.aclose()
-        await core.delivery.aclose()
-        await core.agents.aclose()
-        await thinking.behind.aclose()
-        await store.aclose()
 
 
 async def until(condition: Callable[[], object]) -> None:
