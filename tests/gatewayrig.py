@@ -127,9 +127,8 @@ async def rig(
     await asyncio.to_thread(root.mkdir, mode=0o700, parents=True, exist_ok=True)
     await asyncio.to_thread(home.config.write_text, config)
     snapshot = await asyncio.to_thread(load, home, SCHEMA, {})
-    async with (
-        AsyncExitStack() as stack
-    ):  # also when the start itself fails: threads would keep the run alive
+    # Taken down also when the start itself fails: the store's threads would keep the run from ending.
+    async with AsyncExitStack() as stack:
         store = await wiring.open_store(home)
         stack.push_async_callback(store.aclose)
         settings = LiveSettings(home, SCHEMA, snapshot, environ={})
