@@ -364,8 +364,9 @@ async def test_TG_12_a_flood_wait_parks_one_chat_and_no_other(tmp_path: Path) ->
     adapter.failures = [NotTaken("flood", retry_after=37)]
     async with rig(tmp_path / "home", adapter=adapter, clock=clock) as g:
         await g.send("for A", chat="1")
-        while adapter.failures:
-            await _settled(clock)
+        async with asyncio.timeout(10):
+            while adapter.failures:
+                await _settled(clock)
         await g.send("for B", chat="2")
         assert await g.answered(1) == ["echo: for B"]  # no time has passed
         await clock.advance(36.9)
