@@ -74,8 +74,10 @@ def test_keys_tell_messages_chats_and_revisions_apart() -> None:
 
 def test_TG_15_a_chain_of_replies_is_no_topic() -> None:
     chained, plain = event(message("hi", message_thread_id=4411)), event(message("hi"))
-    assert chained.thread is None
-    assert chained.reply_to == plain.reply_to
+    assert chained == plain  # and so the session is the same
+    in_forum = event(in_group("/ask", message_thread_id=4411, is_topic_message=True))
+    unmarked = event(in_group("/ask", message_thread_id=4411, is_topic_message=False))
+    assert (in_forum.thread, unmarked.thread) == ("4411", None)
 
 
 def test_a_topic_is_kept() -> None:
