@@ -177,14 +177,12 @@ def accept(judged: Sequence[Judged], watermark_: Watermark | None, now: float) -
 def _take(connection: sqlite3.Connection, item: Judged, now: float) -> tuple[Verdict, InboxRow | None]:
     event = item.event
     assert event is not None  # noqa: S101  an accepted item always has its event
-    known = _known(connection, event, now)
-    if known is not None:
-        return Verdict(
-            "duplicate", known["ticket"], fingerprint=known["fingerprint"], since=known["received_at"]
-        ), None
+    if event.replay_key is not None and (known := _replayed(connection, event, now)) is not None:
+        return _duplicate(known), None
     cursor = connection.execute(
         "INSERT INTO inbox (ticket, instance, dedupe_key, replay_key, session_key, agent_id, admission, event, fingerprint,"
-        " volatile, received_at, not_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " volatile, received_at, not_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (instance, dedupe_key) DO NOTHING",
         (
             item.ticket,
             item.instance,
@@ -200,6 +198,8 @@ def _take(connection: sqlite3.Connection, item: Judged, now: float) -> tuple[Ver
             item.not_before,
         ),
     )
+    if cursor.rowcount == 0:
+        return _duplicate(_known(connection, event)), None
     row = InboxRow(
         int(cursor.lastrowid or 0),
         item.ticket,
@@ -213,19 +213,30 @@ def _take(connection: sqlite3.Connection, item: Judged, now: float) -> tuple[Ver
     return Verdict("accepted", item.ticket), row
 
 
-def _known(connection: sqlite3.Connection, event: Event, now: float) -> dict[str, Any] | None:
+def _duplicate(known: dict[str, Any]) -> Verdict:
+    return Verdict("duplicate", known["ticket"], fingerprint=known["fingerprint"], since=known["received_at"])
+
+
+def _known(connection: sqlite3.Connection, event: Event) -> dict[str, Any]:
+    """The row of an event that was taken before."""
     cursor = connection.execute(
         "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND dedupe_key = ?",
         (event.instance, event.dedupe_key),
     )
     found = _one(cursor)
-    if found is None and event.replay_key is not None and event.replay_window > 0:
-        cursor = connection.execute(
-            "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND replay_key = ? AND received_at > ?",
-            (event.instance, event.replay_key, now - event.replay_window),
-        )
-        found = _one(cursor)
+    assert found is not None  # noqa: S101  the insert ran into it just now
     return found
+
+
+def _replayed(connection: sqlite3.Connection, event: Event, now: float) -> dict[str, Any] | None:
+    """The row of an event with the same content within its window, under whatever id."""
+    if event.replay_window <= 0:
+        return None
+    cursor = connection.execute(
+        "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND replay_key = ? AND received_at > ?",
+        (event.instance, event.replay_key, now - event.replay_window),
+    )
+    return _one(cursor)
 
 
 def _one(cursor: sqlite3.Cursor) -> dict[str, Any] | None:

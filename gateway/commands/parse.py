@@ -22,7 +22,8 @@ class Invocation:
 
 def parse_command(event: Event) -> Invocation | None:
     """The command that the event is, if it is one: "/name" at the very start, where the event's text may be a command at all."""
-    if not event.command_text:
+    text = event.text.strip()
+    if not event.command_text or not text.startswith("/"):
         return None
-    match = _COMMAND.fullmatch(event.text.strip())
+    match = _COMMAND.fullmatch(text)
     return None if match is None else Invocation(match[1].lower(), (match[2] or "").strip())
