@@ -38,7 +38,10 @@ from hermes.events import Target
 from hermes.failpoint import reached
 from hermes.store import Job, Store
 
-__all__ = ["Delivery", "DeliveryRules", "Fate", "decide"]
+__all__ = ["Delivery", "DeliveryRules", "Fate", "Grown", "decide"]
+
+Grown = Literal["shown", "left out", "gone"]
+"""What became of an edit: left out for lack of room, or its message is no longer there."""
 
 log = structlog.get_logger("gateway.delivery")
 
@@ -203,6 +206,8 @@ class Delivery:
         self._pacer(target.instance, adapter).sign(self._clock.monotonic())
         try:
             await adapter.typing(target)
+        except NotTaken as e:
+            self._hush(target, adapter, e)
         except AdapterError as e:
             log.debug("delivery.typing_failed", instance=target.instance, error=str(e))
 
@@ -329,10 +334,11 @@ class Delivery:
         return pacer.may_sign(target.chat, now, group=self._is_group(target))
 
     async def begin_live(self, draft: Draft) -> str | None:
-        """Send a growing answer's first message; its id, or `None` where it did not come to stand.
+        """Send a growing answer's first message; its id, or `None` when there is no room for it now.
 
         A row of its own records it, at `sending` before the call. One whose outcome is unknown is given up and
-        reported: at worst a part of an answer is left standing.
+        reported: at worst a part of an answer is left standing. So that there is no second one, nobody shall
+        begin again after an error. Raises `AdapterError`.
         """
         adapter = self._adapters.get(draft.target.instance)
         if adapter is None or not self._may_sign(draft.target, adapter):
@@ -347,7 +353,12 @@ class Delivery:
             receipt = await adapter.send(draft.target, draft.piece, key=draft.key)
         except AdapterError as error:
             await self._drop_live(row_id, error)
-            return None
+            raise
+        except Exception as fault:  # an adapter's fault: nobody knows how far it came
+            unknown = OutcomeUnknown(f"{type(fault).__name__}; see the log")
+            await self._drop_live(row_id, unknown)
+            log.exception("delivery.adapter_failed", instance=draft.target.instance, row=row_id)
+            raise unknown from fault
         reached("live.sent")
         await self._record(ledger.receipt(row_id, receipt.message_id, receipt.note, self._clock.time()))
         reached("live.receipted")
@@ -358,20 +369,29 @@ class Delivery:
             log.warning("live.left_over", row=row_id, error=str(error))
         await self._record(ledger.write_off(row_id, "dropped", str(error), self._clock.time()))
 
-    async def edit_live(self, target: Target, message_id: str, piece: Piece) -> bool:
-        """Let a growing answer grow, if there is room for it. False: the message is gone."""
+    async def edit_live(self, target: Target, message_id: str, piece: Piece) -> Grown:
+        """Let a growing answer grow, if there is room for it. An edit that failed is left to the next one."""
         adapter = self._adapters.get(target.instance)
         if not isinstance(adapter, EditingAdapter) or not self._may_sign(target, adapter):
-            return True
+            return "left out"
         self._book(target, adapter)
         try:
             await adapter.edit(target, message_id, piece)
         except Gone:
-            return False
+            return "gone"
+        except NotTaken as error:
+            self._hush(target, adapter, error)
+            return "left out"
         except AdapterError as error:
             log.debug("live.edit_failed", instance=target.instance, error=str(error))
         reached("live.edited")
-        return True
+        return "shown"
+
+    def _hush(self, target: Target, adapter: Adapter, error: NotTaken) -> None:
+        """Small signs are the first to keep a pause that the platform asks for."""
+        if error.retry_after is not None:
+            now = self._clock.monotonic()
+            self._pacer(target.instance, adapter).hush(target.chat, now, now + error.retry_after)
 
     def _book(self, target: Target, adapter: Adapter) -> None:
         pacer = self._pacer(target.instance, adapter)

@@ -11,21 +11,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.delivery import Delivery
+import structlog
+
+from gateway.delivery import Delivery, Grown
 from gateway.ledger import Draft
 from hermes.adapter import EditingAdapter, Piece
 from hermes.agent import TextDelta, TextReset, ToolStarted, TurnUpdate
 from hermes.clock import Clock
+from hermes.errors import AdapterError
 from hermes.events import Target
 
 __all__ = ["LiveRules", "LiveView", "Sketch"]
 
 Progress = Literal["off", "new", "all"]
 
+log = structlog.get_logger("gateway.live")
+
 _FIRST_AFTER = 1.0
 """Seconds of a turn before anything shows: a quick answer comes as one message."""
 _FIRST_PAUSE = 0.4
 """Seconds between the first words and the first message, so that it does not begin with half a word."""
+_MOST_TEXT = 16_384
+"""Characters of the text that are kept to be shown: more than one message holds."""
 _STILL = 60.0
 """Seconds without news after which the message says that the work goes on."""
 
@@ -46,23 +53,33 @@ class Sketch:
         self._lines: list[str] = []
         self._tools: set[str] = set()
         self._text: list[str] = []
+        self._room = _MOST_TEXT
 
     def put(self, update: TurnUpdate) -> bool:
         """Take an update in; whether there is something new to show."""
         match update:
             case TextDelta(text=text):
-                self._text.append(text)
-                return bool(text.strip())
+                return self._add(text[: self._room])
             case TextReset():
-                self._text.clear()
+                self._clear()
                 return False
             case ToolStarted():
                 return self._tool(update)
             case _:
                 return False
 
-    def _tool(self, call: ToolStarted) -> bool:
+    def _add(self, text: str) -> bool:
+        if text:
+            self._text.append(text)
+            self._room -= len(text)
+        return bool(text.strip())
+
+    def _clear(self) -> None:
         self._text.clear()
+        self._room = _MOST_TEXT
+
+    def _tool(self, call: ToolStarted) -> bool:
+        self._clear()
         if self._progress == "off" or (self._progress == "new" and call.name in self._tools):
             return False
         self._tools.add(call.name)
@@ -142,7 +159,11 @@ class LiveView:
             quiet = not await self._wait_news()
             self._news.clear()
             self._call = asyncio.create_task(self._show(adapter, quiet=quiet), name="live call")
-            await asyncio.shield(self._call)
+            try:
+                await asyncio.shield(self._call)
+            except Exception:  # what is shown here may be left out; the answer must not fail with it
+                log.exception("live.failed", instance=self._target.instance)
+                return
             await self._clock.sleep(every)
 
     async def _wait_news(self) -> bool:
@@ -163,10 +184,22 @@ class LiveView:
         if piece is None or piece == self._shown:
             return
         if self.message_id is None:
-            draft = Draft(
-                f"{self._turn_id}:live:{int(self._began * 1000)}", self._target, piece, "live", self._turn_id
+            grown = await self._begin(piece)
+        else:
+            grown = await self._delivery.edit_live(self._target, self.message_id, piece)
+        self._gone = grown == "gone"
+        if grown == "shown":
+            self._shown = piece
+        elif grown == "left out":
+            self._news.set()  # there may be room the next time
+
+    async def _begin(self, piece: Piece) -> Grown:
+        key = f"{self._turn_id}:live:{int(self._began * 1000)}"
+        try:
+            self.message_id = await self._delivery.begin_live(
+                Draft(key, self._target, piece, "live", self._turn_id)
             )
-            self.message_id = await self._delivery.begin_live(draft)
-        elif not await self._delivery.edit_live(self._target, self.message_id, piece):
-            self._gone = True
-        self._shown = piece if self.message_id is not None else None
+        except AdapterError as error:
+            log.info("live.not_begun", instance=self._target.instance, error=str(error))
+            return "gone"
+        return "left out" if self.message_id is None else "shown"

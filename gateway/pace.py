@@ -52,6 +52,7 @@ class Pacer:
         self._chats = chats
         self._bot = Window(pace.bot) if pace.bot else None
         self._windows: OrderedDict[str, list[Window]] = OrderedDict()
+        self._hushed: dict[str, float] = {}
 
     def wait(self, chat: str, now: float, *, group: bool = False) -> float:
         """Seconds until something may go to `chat`."""
@@ -65,9 +66,16 @@ class Pacer:
 
     def may_sign(self, chat: str, now: float, *, group: bool = False) -> bool:
         """Whether there is room to spare for a typing sign: half of the bot's window, and the chat's own."""
+        if self._hushed.get(chat, now) > now:
+            return False
         if self._bot is not None and self._bot.share(now) > 0.5:
             return False
         return self.wait(chat, now, group=group) == 0.0
+
+    def hush(self, chat: str, now: float, until: float) -> None:
+        """The platform asked for a pause: no signs to `chat` before `until`."""
+        self._hushed = {c: t for c, t in self._hushed.items() if t > now}
+        self._hushed[chat] = until
 
     def sign(self, now: float) -> None:
         """A typing sign goes out: it counts for the bot, not against the chat's next message."""

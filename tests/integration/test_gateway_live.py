@@ -6,8 +6,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.adapter import Capabilities
+from gateway.live import Sketch
+from hermes.adapter import Capabilities, Pace, Piece, Receipt
+from hermes.agent import TextDelta, TextReset
+from hermes.config import Rate
 from hermes.errors import NotTaken, OutcomeUnknown
+from hermes.events import Target
 from hermes.messages import ToolCall
 from hermes.model import Completion
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
@@ -166,3 +170,90 @@ async def test_growing_gives_way_to_a_flood_wait(tmp_path: Path) -> None:
         await _shows(g, "one two")
         await g.quiet()
         assert list(g.adapter.screen.values()) == ["one two"]
+
+
+async def test_after_a_first_message_with_an_unknown_outcome_no_second_one_is_begun(tmp_path: Path) -> None:
+    model, adapter = Slow("one ", "two ", "three ", "four"), _growing()
+    adapter.failures = [OutcomeUnknown("lost"), OutcomeUnknown("lost")]
+    async with rig(tmp_path / "home", model=model, adapter=adapter) as g:
+        await g.send("count")
+        model.steps[0].set()
+        await _shows(g, "one")
+        for step in model.steps[1:3]:
+            step.set()
+            await asyncio.sleep(0.2)  # four intervals of the platform
+        assert len(adapter.sent) == 1
+        assert await g.rows("SELECT count(*) FROM outbox WHERE kind = 'live'") == [(1,)]
+        adapter.failures = []
+        model.steps[3].set()
+        await _shows(g, "four")
+
+
+class Flooded(FakeAdapter):
+    """Takes the first message, then asks for a pause at each edit."""
+
+    calls = 0
+
+    async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
+        self.calls += 1
+        raise NotTaken("flood", retry_after=600)
+
+
+async def test_D6_edits_keep_the_pause_that_the_platform_asks_for(tmp_path: Path) -> None:
+    model = Slow(*(f"w{n} " for n in range(8)))
+    adapter = Flooded(capabilities=Capabilities(edits=True, typing=True, edit_every=0.02))
+    async with rig(tmp_path / "home", model=model, adapter=adapter) as g:
+        await g.send("count")
+        model.steps[0].set()
+        await _shows(g, "w0")
+        for step in model.steps[1:7]:
+            step.set()
+            await asyncio.sleep(0.1)  # five intervals of the platform
+        assert adapter.calls == 1
+
+
+class Broken(FakeAdapter):
+    """Fails in a way that no adapter may."""
+
+    async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        if ":live:" in key:
+            raise ZeroDivisionError
+        return await super().send(target, piece, key=key, again=again)
+
+
+async def test_an_adapters_fault_leaves_no_row_open_and_the_answer_comes(tmp_path: Path) -> None:
+    model = Slow("one ", "two")
+    adapter = Broken(capabilities=Capabilities(edits=True, edit_every=0.02))
+    async with rig(tmp_path / "home", model=model, adapter=adapter) as g:
+        await g.send("count")
+        model.steps[0].set()
+        async with asyncio.timeout(10):
+            while await g.rows("SELECT count(*) FROM outbox WHERE state = 'dropped'") != [(1,)]:
+                await asyncio.sleep(0.01)
+        model.steps[1].set()
+        await g.quiet()
+        assert g.adapter.screen == {"1": "one two"}
+        assert await g.rows("SELECT count(*) FROM outbox WHERE state = 'sending'") == [(0,)]
+
+
+async def test_what_did_not_find_room_is_shown_when_there_is_room(tmp_path: Path) -> None:
+    model = Slow("one ", "two ", "three")
+    pace = Pace(chat=Rate(1, 0.4))
+    adapter = FakeAdapter(capabilities=Capabilities(edits=True, edit_every=0.02, pace=pace))
+    async with rig(tmp_path / "home", model=model, adapter=adapter) as g:
+        await g.send("count")
+        model.steps[0].set()
+        await _shows(g, "one")
+        model.steps[1].set()
+        await _shows(g, "one two")
+        assert len(adapter.edits) == 1
+
+
+def test_D12_only_what_a_message_can_hold_is_kept_of_an_endless_answer() -> None:
+    sketch = Sketch("all")
+    news = [sketch.put(TextDelta("x" * 100)) for _ in range(1000)]
+    assert news == [True] * 164 + [False] * 836
+    assert len(sketch.markdown()) == 16_384
+    sketch.put(TextReset())
+    assert sketch.put(TextDelta("again"))
+    assert sketch.markdown() == "again"
