@@ -47,6 +47,9 @@ __all__ = ["ANSWER_KEPT", "ActiveTurn", "TurnWork", "Turns"]
 
 log = structlog.get_logger("gateway.turns")
 
+_LONG = 20_000
+"""Characters of an answer whose rendering is worth a thread."""
+
 ANSWER_KEPT = 600.0
 """Seconds that a finished answer is kept in memory while it cannot be committed."""
 
@@ -241,7 +244,7 @@ class Turns:
         self, agent: Agent, request: TurnRequest, active: ActiveTurn, outcome: TurnOutcome
     ) -> None:
         shown = self._shown(outcome)
-        drafts = self._compose(active.work.targets(), shown, request.turn_id)
+        drafts = await self._answer(active.work.targets(), shown, request.turn_id)
         drafts = self._in_place(active, outcome, drafts)
         active.closing = True
         jobs, more = self._stop_jobs(active)
@@ -331,6 +334,12 @@ class Turns:
         except KeyError:
             log.exception("sentence.missing", key=key)
             return self._say("internal")
+
+    async def _answer(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:
+        """As `_compose`; a long text is rendered beside the loop, which it would hold up."""
+        if len(text) < _LONG:
+            return self._compose(targets, text, key)
+        return await asyncio.to_thread(self._compose, targets, text, key)
 
     def _compose(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:
         if not text or not targets:
