@@ -21,7 +21,9 @@ print(code, sorted(heavy & set(sys.modules)))
 def test_status_imports_nothing_heavy(hermes_home: Path) -> None:
     # Without coverage, which imports things of its own into every child.
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    done = subprocess.run([sys.executable, "-c", SHORT_WAY], capture_output=True, text=True, check=True, env=env)
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_WAY], capture_output=True, text=True, check=True, env=env
+    )
     assert done.stdout.splitlines() == ['{"running": false}', "3 []"]
 
 
