@@ -126,3 +126,9 @@ class RateBook:
         self._times.move_to_end(who)
         if len(self._times) > self._senders:
             self._times.popitem(last=False)
+
+    def unbook(self, who: tuple[str, str], at: float) -> None:
+        """The message of `who` that was booked for `at` was not taken."""
+        times = self._times.get(who)
+        if times is not None and at in times:
+            times.remove(at)

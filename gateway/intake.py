@@ -18,7 +18,7 @@ from gateway.feeds import Feeds
 from gateway.ledger import Draft, InboxRow, Judged
 from gateway.pairing import Pairings
 from gateway.router import Route
-from gateway.sessions import Sessions, is_control
+from gateway.sessions import Sessions, is_unrated
 from hermes.adapter import AdapterState
 from hermes.agent import TurnEnded, TurnState, TurnUpdate
 from hermes.clock import Clock
@@ -87,15 +87,21 @@ class InstanceIntake:
         if p.store.fault is not None:
             raise StoreUnavailable(p.store.fault)
         now = p.clock.time()
-        judged = [self._judge(item, now) for item in items]
-        taken: ledger.Taken = (await p.store.write(ledger.accept(judged, watermark, now)))[0]
+        undo: list[Callable[[], None]] = []
+        judged = [self._judge(item, now, undo) for item in items]
+        try:
+            taken: ledger.Taken = (await p.store.write(ledger.accept(judged, watermark, now)))[0]
+        except StoreUnavailable:  # they come again, and shall be judged as if for the first time
+            for step in reversed(undo):
+                step()
+            raise
         reached("ledger.accepted")
         p.delivery.wake(taken.outgoing)
         for row in taken.rows:
             p.sessions.put(row)
         return taken.verdicts
 
-    def _judge(self, item: Parsed, now: float) -> Judged:
+    def _judge(self, item: Parsed, now: float, undo: list[Callable[[], None]]) -> Judged:
         match item:
             case Ignored(reason=reason):
                 return Judged("ignored", self._instance, reason)
@@ -103,9 +109,9 @@ class InstanceIntake:
                 log.warning("update.unparsable", instance=self._instance, error=item.error)
                 return Judged("unparsable", self._instance, "unparsable", raw=item)
             case Event():
-                return self._judge_event(item, now)
+                return self._judge_event(item, now, undo)
 
-    def _judge_event(self, event: Event, now: float) -> Judged:
+    def _judge_event(self, event: Event, now: float, undo: list[Callable[[], None]]) -> Judged:
         p = self._parts
         rules = p.rules(self._instance)
         who = (self._instance, event.sender.id)
@@ -114,11 +120,13 @@ class InstanceIntake:
         route = p.route(event)
         ticket = uuid.uuid4().hex
         probe = InboxRow(0, ticket, event, route.key, route.spec.agent_id, "anyone", now)
-        decision = judge(event, rules, standing, now, control=is_control(probe))
+        decision = judge(event, rules, standing, now, control=is_unrated(probe))
         if decision.kind != "accepted":
-            return self._turned_away(event, decision, rules, now)
+            return self._turned_away(event, decision, rules, now, undo)
         if rules.rate is not None and event.admitted is None:
-            p.rates.book(who, max(now, decision.not_before))
+            at = max(now, decision.not_before)
+            p.rates.book(who, at)
+            undo.append(lambda: p.rates.unbook(who, at))
         return Judged(
             "accepted",
             self._instance,
@@ -130,13 +138,16 @@ class InstanceIntake:
             not_before=decision.not_before,
         )
 
-    def _turned_away(self, event: Event, decision: Decision, rules: DoorRules, now: float) -> Judged:
+    def _turned_away(
+        self, event: Event, decision: Decision, rules: DoorRules, now: float, undo: list[Callable[[], None]]
+    ) -> Judged:
         p = self._parts
         drafts: list[Draft] = []
         jobs: list[Job] = []
         if decision.pair:
             code, jobs = p.pairings.ask(self._instance, event.sender.id, event.sender.name, now)
             if code is not None:
+                undo.append(lambda: p.pairings.take_back(self._instance, event.sender.id))
                 drafts = self._notice(event, "pairing", now, code=code)
         elif decision.notice is not None:
             fields = {"what": event.unsupported or "", "chars": len(event.text), "limit": rules.chars}

@@ -113,6 +113,10 @@ class Pairings:
         self._all[instance, sender] = fresh
         return code, [*jobs, _store(fresh)]
 
+    def take_back(self, instance: str, sender: str) -> None:
+        """The code that `ask` gave could not be stored, and so was not told: the sender may ask again."""
+        self._all.pop((instance, sender), None)
+
     @staticmethod
     def _may_ask_again(known: Pairing, now: float) -> bool:
         if known.state == "approved" or (known.expires_at or 0.0) > now:

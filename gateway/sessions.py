@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import deque
+from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -26,9 +27,11 @@ from hermes.agent import SessionSpec, TurnEnded
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.failpoint import reached
 
-__all__ = ["Sessions", "is_control"]
+__all__ = ["Sessions", "is_control", "is_unrated"]
 
 _MOST_GATHERED = 50
+_MOST_MODES = 4096
+"""Conversations whose own mode is remembered; those set longest ago go first."""
 
 log = structlog.get_logger("gateway.sessions")
 
@@ -40,12 +43,30 @@ def is_control(row: InboxRow) -> bool:
     return command is not None and command.control
 
 
+def is_unrated(row: InboxRow) -> bool:
+    """Whether no rate holds the row back: a control command that carries no words for the model."""
+    invocation = parse_command(row.event)
+    command = COMMANDS.get(invocation.name) if invocation else None
+    if invocation is None or command is None or not command.control:
+        return False
+    return not (command.speaks and invocation.arguments)
+
+
 @dataclass(slots=True, eq=False)
 class _Mailbox:
     work: deque[InboxRow | TurnWork] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     active: ActiveTurn | None = None
+
+    def has_command(self) -> bool:
+        """Whether a command waits, such as /new: what is said after it is not for the turn before it."""
+        return any(isinstance(w, InboxRow) and parse_command(w.event) is not None for w in self.work)
+
+    def put_back(self, rows: Sequence[InboxRow]) -> None:
+        """Rows that were not taken up after all wait again, in the order of arrival."""
+        waiting = sorted((*rows, *self.work), key=lambda w: w.id if isinstance(w, InboxRow) else 0)
+        self.work = deque(waiting)
 
 
 class Sessions:
@@ -61,7 +82,7 @@ class Sessions:
         self._clock = parts.clock
         self._say = parts.say
         self._busy = parts.busy
-        self._modes: dict[str, Busy] = {}
+        self._modes: OrderedDict[str, Busy] = OrderedDict()
         self._boxes: dict[str, _Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
@@ -78,11 +99,16 @@ class Sessions:
         """Sessions that have work, and commands that are being answered beside them."""
         return len(self._boxes) + len(self._controls)
 
+    @property
+    def modes(self) -> int:
+        """Conversations with a mode of their own."""
+        return len(self._modes)
+
     def put(self, row: InboxRow) -> None:
         """A new message, committed."""
         if row.event.kind in ("api", "terminal"):
             self._feeds.open(row.ticket)
-        if is_control(row):
+        if is_control(row) and not self._is_early(row):
             task = asyncio.create_task(self._control(row), name=f"command {row.id}")
             self._controls.add(task)
             task.add_done_callback(self._controls.discard)
@@ -91,6 +117,10 @@ class Sessions:
             self._add(row.session_key, row)
         reached("session.queued")
 
+    def _is_early(self, row: InboxRow) -> bool:
+        """Whether the rate holds the row back still."""
+        return row.not_before > self._clock.time()
+
     def _mode(self, row: InboxRow) -> Busy:
         return self._modes.get(row.session_key) or self._busy(row.event.instance)
 
@@ -98,9 +128,11 @@ class Sessions:
         """Give the message to the running turn, where the mode says so; or ask that turn to stop for it."""
         mode, box = self._mode(row), self._boxes.get(row.session_key)
         active = box.active if box is not None else None
-        if active is None or active.closing or parse_command(row.event) is not None:
+        if box is None or active is None or active.closing or parse_command(row.event) is not None:
             return False
-        if mode == "steer" and not active.stop.is_set():
+        if self._is_early(row):
+            return False
+        if mode == "steer" and not active.stop.is_set() and not box.has_command():
             active.said.append(row)
             return True
         if mode == "interrupt":
@@ -122,6 +154,9 @@ class Sessions:
     def set_mode(self, key: str, mode: Busy) -> None:
         """The mode of one conversation, until the next start."""
         self._modes[key] = mode
+        self._modes.move_to_end(key)
+        if len(self._modes) > _MOST_MODES:
+            self._modes.popitem(last=False)
 
     def resume(self, work: TurnWork) -> None:
         """A turn that an earlier process left open; before any new message of its session."""
@@ -212,33 +247,40 @@ class Sessions:
             box.active = active
 
         late = await self._turns.run(work, started)
-        box.work.extendleft(reversed(late))
+        box.put_back(late)
 
     async def _handle(self, box: _Mailbox, row: InboxRow) -> None:
         invocation = parse_command(row.event)
         if invocation is None:
-            rows = await self._gather(box, row)
-            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
+            if rows := await self._gather(box, row):
+                await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
             return
         reply = await self._reply(row)
         if reply.redo is not None:
             await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo))
             return
-        await self._close(row, reply)
+        if not reply.later:
+            await self._close(row, reply)
 
     async def _gather(self, box: _Mailbox, row: InboxRow) -> tuple[InboxRow, ...]:
-        """The row with what belongs to it: the other parts of a paste, or a burst."""
+        """The row with what belongs to it: the other parts of a paste, or a burst.
+
+        Nothing when we stop before all of it is there: it waits for the next start.
+        """
         mode, rows = self._mode(row), [row]
         while True:
-            count = gathered(rows[-1], box.work, mode)
+            count = min(gathered(rows[-1], box.work, mode), _MOST_GATHERED - len(rows))
             joined = [box.work.popleft() for _ in range(count)]
             rows += [r for r in joined if isinstance(r, InboxRow)]
             pause = pause_for(rows[-1], mode)
             before = len(box.work)
-            if pause <= 0 or self._closing.is_set() or (count == 0 and len(rows) > _MOST_GATHERED):
+            if pause <= 0 or len(rows) >= _MOST_GATHERED:
                 return tuple(rows)
             box.arrived.clear()
-            if not await self._arrived(box, pause) or len(box.work) == before:
+            more = await self._arrived(box, pause)
+            if self._closing.is_set():
+                return ()
+            if not more or len(box.work) == before:
                 return tuple(rows)
 
     async def _arrived(self, box: _Mailbox, seconds: float) -> bool:

@@ -54,12 +54,16 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. control: it passes the mailbox, since it is about the running turn."""
+    """One command. control: it passes the mailbox, since it is about the running turn.
+
+    speaks: what follows it is said to the model, as a message is.
+    """
 
     name: str
     description: str
     run: Callable[[CommandRequest], Awaitable[Reply]]
     control: bool = False
+    speaks: bool = False
 
 
 async def _help(request: CommandRequest) -> Reply:
@@ -103,7 +107,7 @@ async def _status(request: CommandRequest) -> Reply:
         session=current.title if current and current.title else "-",
         messages=current.messages if current else 0,
         tokens=int(usage.get("prompt", 0)) + int(usage.get("completion", 0)),
-        model=request.host.model_name(key),
+        model=request.host.model_name(key) or "-",
         waiting=request.waiting,
     )
     return Reply(text)
@@ -111,10 +115,13 @@ async def _status(request: CommandRequest) -> Reply:
 
 async def _model(request: CommandRequest) -> Reply:
     key, wanted = request.row.session_key, request.arguments
+    now = request.host.model_name(key)
     if not wanted:
-        return Reply(request.say("model", model=request.host.model_name(key)))
+        return Reply(request.say("model", model=now) if now else request.say("model_config"))
     if request.row.admission == "anyone" or len(wanted.split()) > 1 or len(wanted) > 200:
         return Reply(request.say("model_refused"))
+    if now.startswith("local/") and wanted != "default":
+        return Reply(request.say("model_embedded", model=now))
     chosen = None if wanted == "default" else wanted
     text = request.say("model_default") if chosen is None else request.say("model_chosen", model=chosen)
     return Reply(text, (request.host.choose_model(key, chosen),), forget=True)
@@ -205,7 +212,13 @@ COMMANDS: Mapping[str, Command] = {
         Command("reset", "the same as /new", _new),
         Command("stop", "stop what I am doing", _stop, control=True),
         Command("queue", "let messages wait while I work", _queue, control=True),
-        Command("steer", "say something to the running work; without text: always", _steer, control=True),
+        Command(
+            "steer",
+            "say something to the running work; without text: always",
+            _steer,
+            control=True,
+            speaks=True,
+        ),
         Command("status", "how things stand", _status, control=True),
         Command("model", "which model answers; /model NAME chooses another", _model),
         Command("usage", "tokens used in this conversation", _usage),

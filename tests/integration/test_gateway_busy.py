@@ -173,3 +173,93 @@ async def _act(g: Rig, dice: random.Random, sent: list[str]) -> None:
         await asyncio.sleep(0)
     if dice.random() < 0.3:
         await asyncio.sleep(0.002)
+
+
+async def test_D7_what_is_said_after_a_waiting_command_is_not_for_the_turn_before_it(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gate), Answer("done")])
+    async with rig(tmp_path / "home", model=model, config=_busy("steer")) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("/new")
+        await g.send("in the fresh one")
+        gate.set()
+        assert (await g.answered(3))[2] == "echo: in the fresh one"
+        (asked,) = g.model.requests[-1].messages
+        assert asked.text == "in the fresh one"
+
+
+async def test_D7_what_could_not_join_keeps_its_place(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer("done", gate=gate)])
+    async with rig(tmp_path / "home", model=model, config=_busy("queue")) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("first")
+        await g.send("/steer")
+        await g.answered(1)
+        await g.send("second")
+        gate.set()
+        assert (await g.answered(4))[1:] == ["done", "echo: first", "echo: second"]
+
+
+async def test_the_rate_holds_for_words_by_steer_too(tmp_path: Path) -> None:
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "2/h", backlog: 1}')
+    async with rig(tmp_path / "home", config=config) as g:
+        kinds = [(await g.send(f"/steer m{n}")).kind for n in range(4)]
+        assert kinds == ["accepted", "accepted", "accepted", "refused"]
+        assert (await g.send("/stop")).kind == "accepted"
+        async with asyncio.timeout(10):
+            while await g.rows("SELECT count(*) FROM inbox WHERE closed_at IS NULL") != [(1,)]:
+                await asyncio.sleep(0.01)
+        heard = {m.text for r in g.model.requests for m in r.messages if m.role == "user"}
+        assert heard == {"m0", "m1"}
+
+
+async def test_words_by_steer_that_waited_for_the_rate_are_answered(tmp_path: Path) -> None:
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "1/s"}')
+    async with rig(tmp_path / "home", config=config) as g:
+        await g.send("/steer one")
+        await g.send("/steer two")
+        assert await g.answered(2) == ["echo: one", "echo: two"]
+        await g.quiet()
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("answered",), ("answered",)]
+
+
+async def test_the_rate_holds_for_what_joins_a_turn(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    config = _busy("steer").replace('limits: {rate: "off"}', 'limits: {rate: "1/h"}')
+    model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gate), Answer("done")])
+    async with rig(tmp_path / "home", model=model, config=config) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("over the rate")
+        gate.set()
+        await g.answered(1)
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("answered",), ("waiting",)]
+
+
+async def test_D12_a_burst_without_end_is_cut_into_turns(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", config=_busy("collect")) as g:
+        for n in range(120):
+            await g.send(f"m{n}")
+        await g.answered(3)
+        await g.quiet()
+        counts = await g.rows("SELECT count(*) FROM inbox GROUP BY turn_id ORDER BY min(id)")
+        assert counts == [(50,), (50,), (20,)]
+
+
+async def test_PR_01_a_burst_that_a_stop_cuts_waits_for_the_next_start(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", config=_busy("collect")) as g:
+        await g.send("one")
+        assert await g.core.sessions.drain(5)
+        assert g.model.requests == []
+    async with rig(tmp_path / "home", config=_busy("collect")) as g:
+        assert await g.answered(1) == ["echo: one"]
+
+
+async def test_D12_the_modes_of_conversations_are_bounded(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home") as g:
+        for n in range(5000):
+            g.core.sessions.set_mode(f"key{n}", "steer")
+        assert g.core.sessions.modes == 4096

@@ -14,7 +14,7 @@ from adapters.telegram.addressing import Account
 from adapters.telegram.parse import Reading, parse_update
 from hermes.agent import TurnEnded
 from hermes.errors import AdapterError, ModelError, NotTaken, StoreUnavailable, Unreachable
-from hermes.events import Event, Sender, Target
+from hermes.events import Event, Sender, Target, Unparsable
 from hermes.testing import Answer, FakeAdapter, FakeClock, ScriptedModel
 from tests.gatewayrig import OPEN, message, rig, until
 
@@ -513,3 +513,30 @@ async def test_the_model_of_a_conversation_can_be_chosen_by_people_who_are_known
         await g.send("/model default")
         await g.send("/model")
         assert "big-one" not in (await g.answered(4))[3]
+
+
+async def test_D16_a_stranger_whose_code_could_not_be_stored_gets_one_when_he_comes_again(
+    tmp_path: Path,
+) -> None:
+    config = OPEN.replace('allow_from: ["*"], ', "")
+    stranger, filler = message("hello"), Unparsable("x" * 60_000, "no JSON")
+    async with rig(tmp_path / "home", config=config) as g:
+        await g.core.store.write(_full_disk)
+        with pytest.raises(StoreUnavailable):
+            await g.core.intake("telegram").take([stranger, filler])
+        assert g.core.pairings.listed() == []
+        await g.core.store.wait_healthy()
+        await g.deliver(stranger)
+        (text,) = await g.answered(1)
+        assert "owner: " in text
+
+
+async def test_D16_what_could_not_be_stored_does_not_count_against_the_rate(tmp_path: Path) -> None:
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "1/h", backlog: 0}')
+    event = message("x" * 20_000)
+    async with rig(tmp_path / "home", config=config) as g:
+        await g.core.store.write(_full_disk)
+        with pytest.raises(StoreUnavailable):
+            await g.deliver(event)
+        await g.core.store.wait_healthy()
+        assert (await g.deliver(event)).kind == "accepted"
