@@ -18,7 +18,7 @@ from agent_core.ending import compose
 from agent_core.loop import Gauge
 from agent_core.parts import HostParts
 from agent_core.prompt import PromptParts, build_prompt
-from agent_core.settings import LLM, Agents, AgentSettings, Language
+from agent_core.settings import Agents, AgentSettings, Language
 from agent_core.state import load_state
 from agent_core.store import sessions, transcript
 from hermes.agent import SessionInfo, SessionSpec, TurnState, UnfinishedTurn
@@ -133,13 +133,10 @@ class Host:
 
     def model_name(self, session_key: str | None = None) -> str:
         """See `AgentHost.model_name`."""
-        snapshot = self._parts.settings.current()
-        agents = snapshot.get("agents", Agents)
         live = self._live.get(session_key) if session_key else None
-        entry = agents.entry(live.spec.agent_id if live else agents.names()[0])
-        llm = snapshot.get("llm", LLM)
-        chosen = live.model if live else None
-        return "/".join(word for word in (llm.provider, chosen or entry.model or llm.model) if word)
+        if live is not None:
+            return self._parts.model_name(live.spec.agent_id, live.model)
+        return self._parts.model_name(self._parts.settings.current().get("agents", Agents).names()[0], None)
 
     def choose_model(self, session_key: str, name: str | None) -> Job:
         """See `AgentHost.choose_model`."""

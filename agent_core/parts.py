@@ -39,11 +39,13 @@ class HostParts:
     """The surroundings of every agent.
 
     model: the model for an agent id, or the one of that name, shared; raises `ModelError` (kind "config") where none is set up.
+    model_name: its `provider/model`, empty where none is set up.
     workspace: the folder of agents that have none of their own. result_chars: the cap of a tool result.
     """
 
     store: Store
     model: Callable[[str, str | None], Model]
+    model_name: Callable[[str, str | None], str]
     toolbox: ToolBox
     services: Services
     settings: SettingsSource

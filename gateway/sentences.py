@@ -48,6 +48,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "model_chosen": "From now on {model} answers in this conversation. /model default takes that back.",
         "model_default": "The usual model answers again.",
         "model_refused": "The model can be chosen by people I know, with its one name: /model NAME.",
+        "model_embedded": "{model} answers here, and has no others beside it. "
+        "Whoever runs me can set up a provider with: hermes model.",
         "nothing_to_retry": "There is nothing to try again.",
         "nothing_to_undo": "There is nothing to take back.",
         "undone": 'Taken back: "{text}"',

@@ -161,12 +161,28 @@ class ChosenModels:
             return self._fixed
         snapshot = self._settings.current()
         llm = snapshot.get("llm", LLM)
-        if llm.provider == "local" or (not llm.provider and self._embedded and llm.local.automatic):
+        if self._is_local(llm):
             return self._local_model(snapshot)
         if not llm.provider and self._found is not None:
             return self._clients.get(replace(self._found, model=name or self._found.model))
         chosen = name or snapshot.get("agents", Agents).entry(agent_id).model or llm.model
         return self._clients.get(provider_config(snapshot, chosen))
+
+    def full_name(self, agent_id: str, name: str | None = None) -> str:
+        """`provider/model` that would answer; empty where none is set up. The embedded model cannot be another."""
+        snapshot = self._settings.current()
+        llm = snapshot.get("llm", LLM)
+        if self._is_local(llm):
+            from agent_core.models.local.model import model_name
+
+            return f"local/{model_name(llm.local)}"
+        if not llm.provider and self._found is not None:
+            return f"{self._found.provider}/{name or self._found.model}"
+        chosen = name or snapshot.get("agents", Agents).entry(agent_id).model or llm.model
+        return "/".join(word for word in (llm.provider, chosen) if word)
+
+    def _is_local(self, llm: LLM) -> bool:
+        return llm.provider == "local" or (not llm.provider and self._embedded and llm.local.automatic)
 
     async def prepare(self) -> None:
         """Set up what the default model's first call needs, off the loop.
@@ -370,6 +386,7 @@ async def build_host(
     parts = HostParts(
         store=store,
         model=models,
+        model_name=models.full_name,
         toolbox=toolbox,
         services=Services(spills=home.spills, search=_Search(store)),
         settings=settings,

@@ -324,7 +324,10 @@ class AgentHost(Protocol):
         ...
 
     def model_name(self, session_key: str | None = None) -> str:
-        """`provider/model` that the next turn of the session will use."""
+        """`provider/model` that the next turn of the session will use; empty where none is set up.
+
+        The provider `local` has one model, and `choose_model` changes nothing there.
+        """
         ...
 
     def choose_model(self, session_key: str, name: str | None) -> Job:

@@ -95,6 +95,7 @@ class Rig:
         return HostParts(
             store=self.store,
             model=lambda agent_id, name: self.model,
+            model_name=lambda agent_id, name: f"custom/{name or 'm'}",
             toolbox=Box(self.tools),
             services=Services(self.home / "spills"),
             settings=Settings(self.home, **self.sections),

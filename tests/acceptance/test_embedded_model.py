@@ -50,6 +50,15 @@ async def test_hello_is_answered_without_any_set_up_and_nothing_outlives_the_dae
     assert not is_alive(child)
 
 
+async def test_another_model_cannot_be_chosen_beside_it(here: Installation) -> None:
+    here.configure()
+    daemon, _ = await here.run_daemon()
+    said = (await here.run("chat", "-q", "/model big-one")).out
+    assert (f"local/{bundled.NAME}" in said, "hermes model" in said, "big-one" in said) == (True, True, False)
+    assert f"Model: local/{bundled.NAME}." in (await here.run("chat", "-q", "/status")).out
+    assert (await end(daemon)).code == 0
+
+
 async def test_a_killed_daemon_leaves_no_model_behind_and_the_next_one_answers(here: Installation) -> None:
     here.configure(llm={"provider": "local"})
     daemon, _ = await here.run_daemon()
