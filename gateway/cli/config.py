@@ -11,17 +11,17 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from gateway.cli.output import AsJson, new_app
 from hermes.config import Schema
 from hermes.errors import HermesError
 from hermes.home import Home, default_home
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at the configuration and change it.", no_args_is_help=True)
+app = new_app("Look at the configuration and change it.")
 
 Key = Annotated[str, typer.Argument(help="Such as llm.model or platforms.telegram.token.")]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show secrets.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 @app.command()
@@ -65,6 +65,8 @@ def set_(
         change = set_value(home, schema, path, text, os.environ)
     where = f"{change.variable} in {change.file}" if change.variable else change.file
     print(f"{'Removed' if text == 'null' else 'Set'} {key}: {where}")
+    if change.switched_on:
+        print(f"Switched platforms.{change.switched_on} on in {home.config}.")
     if change.variable and os.environ.get(change.variable, text) != text:
         print(f"Note: the environment variable {change.variable} goes before .env.", file=sys.stderr)
 

@@ -40,12 +40,16 @@ def model(
     if choice is None and (as_json or not sys.stdin.isatty()):
         _list(_snapshot(home), as_json=as_json)
         return
-    provider, name = _split(choice) if choice is not None else _ask_provider(_snapshot(home))
-    _set_up(home, provider, key, base_url)
+    before = _snapshot(home)  # what is wrong there is told before anything is asked or written
+    provider, name = _split(choice) if choice is not None else _ask_provider(before)
+    values = {"llm.provider": provider} | ({} if base_url is None else {f"llm.{provider}.base_url": base_url})
+    key = _key(before, provider, key, base_url)
+    trial = _tried(home, values, f"llm.{provider}.api_key", key)
     if not name:
-        name = _ask_model(_offered(home, provider)) if sys.stdin.isatty() else _only(home, provider)
-    _write(home, "llm.provider", provider)
-    _write(home, "llm.model", name)
+        name = _ask_model(_offered(trial, provider)) if sys.stdin.isatty() else _only(trial, provider)
+    elif base_url is not None:
+        _doubt(trial, provider, name)
+    _write(home, values | {"llm.model": name}, f"llm.{provider}.api_key", key)
     print(f"{provider}/{name} answers from now on.")
 
 
@@ -147,18 +151,25 @@ def _ask_number(question: str, most: int) -> int:
             return int(answer)
 
 
-def _offered(home: Home, provider: str) -> list[str]:
+def _offered(snapshot: Snapshot, provider: str) -> list[str]:
     from gateway.wiring import offered_models
 
     try:
-        return run(offered_models(_snapshot(home), provider))
+        return run(offered_models(snapshot, provider))
     except ModelError as error:
         print(f"The models cannot be listed: {error}", file=sys.stderr)
         return []
 
 
-def _only(home: Home, provider: str) -> str:
-    names = _offered(home, provider)
+def _doubt(snapshot: Snapshot, provider: str, name: str) -> None:
+    """Say so when a new address is not reached, or does not list the model; it is taken all the same."""
+    names = _offered(snapshot, provider)
+    if names and name not in names:
+        print(f"Note: {provider} does not list {name}, but: {_some(names)}.", file=sys.stderr)
+
+
+def _only(snapshot: Snapshot, provider: str) -> str:
+    names = _offered(snapshot, provider)
     if len(names) != 1:
         raise HermesError(
             f"Name the model: hermes model {provider}/MODEL" + (f" ({_some(names)})." if names else ".")
@@ -169,23 +180,18 @@ def _only(home: Home, provider: str) -> str:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def _set_up(home: Home, provider: str, key: str | None, base_url: str | None) -> None:
-    """Write address and key, and ask for a key that is needed and can be asked for."""
-    from gateway.home import prepare
+def _key(snapshot: Snapshot, provider: str, key: str | None, base_url: str | None) -> str:
+    """The key to write, empty for none; asked for when it is needed and can be asked for."""
     from gateway.wiring import providers
 
-    prepare(home)
-    if base_url is not None:
-        _write(home, f"llm.{provider}.base_url", base_url)
-    state = next(p for p in providers(_snapshot(home)) if p.name == provider)
-    if key == "-":
-        key = sys.stdin.read().strip()
-    elif key is None and state.needs_key and not state.has_key:
-        key = _ask_key(provider)
-    if key:
-        _write(home, f"llm.{provider}.api_key", key)
-    if not state.base_url:
+    state = next(p for p in providers(snapshot) if p.name == provider)
+    if not (state.base_url or base_url):
         raise ConfigError(f"{provider} needs its address: hermes model {provider}/MODEL --base-url URL")
+    if key == "-":
+        return sys.stdin.read().strip()
+    if key is None and state.needs_key and not state.has_key:
+        return _ask_key(provider)
+    return key or ""
 
 
 def _ask_key(provider: str) -> str:
@@ -194,9 +200,26 @@ def _ask_key(provider: str) -> str:
     return str(typer.prompt(f"The key for {provider} (not shown)", hide_input=True)).strip()
 
 
-def _write(home: Home, key: str, value: str) -> None:
-    from gateway.config.editing import set_value
+def _tried(home: Home, values: dict[str, str], key_name: str, key: str) -> Snapshot:
+    """The settings as they will be. Raises `ConfigError` when they would not hold."""
+    from gateway.config.editing import place_of, tried
     from gateway.config.keys import parse_key
     from gateway.wiring import SCHEMA
 
-    set_value(home, SCHEMA, parse_key(key), value, os.environ)
+    for name in (*values, key_name) if key else values:
+        place_of(home, SCHEMA, parse_key(name))
+    given = {f"HERMES_{key_name.upper().replace('.', '__')}": key} if key else {}
+    return tried(home, SCHEMA, values, {**os.environ, **given})
+
+
+def _write(home: Home, values: dict[str, str], key_name: str, key: str) -> None:
+    """All of it; the key first, since it alone could still be refused."""
+    from gateway.config.editing import set_value, set_values
+    from gateway.config.keys import parse_key
+    from gateway.home import prepare
+    from gateway.wiring import SCHEMA
+
+    prepare(home)
+    if key:
+        set_value(home, SCHEMA, parse_key(key_name), key, os.environ)
+    set_values(home, SCHEMA, values, os.environ)

@@ -17,24 +17,28 @@ from ruamel.yaml.util import load_yaml_guess_indent
 
 from gateway.config.document import parse, parse_flow
 from gateway.config.environment import parse_env
-from gateway.config.keys import platform_types
+from gateway.config.keys import parse_key, platform_types
 from gateway.config.loading import load_document, read_bytes
 from gateway.config.models import Annotation, Place, find
 from gateway.config.problems import Path, Problem, Problems, Raw
 from gateway.config.secrets import secret_name
 from gateway.home import atomic_write, file_lock
-from hermes.config import Schema
+from hermes.config import Schema, Snapshot
 from hermes.home import Home
 
-__all__ = ["Change", "place_of", "set_value"]
+__all__ = ["Change", "place_of", "set_value", "set_values", "tried"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was written: `file`, and for a secret the `variable` that holds it."""
+    """What was written: `file`, and for a secret the `variable` that holds it.
+
+    `switched_on`: the platform that the secret belongs to, where config.yaml had no entry of it and got an empty one.
+    """
 
     file: str
     variable: str | None = None
+    switched_on: str | None = None
 
 
 def place_of(home: Home, schema: Schema, path: Path) -> Place:
@@ -58,6 +62,29 @@ def set_value(home: Home, schema: Schema, path: Path, text: str, environ: Mappin
         _refuse_new_problems(home, schema, (before, after), environ)
         atomic_write(home.config, after)
         return Change(str(home.config))
+
+
+def set_values(home: Home, schema: Schema, values: Mapping[str, str], environ: Mapping[str, str]) -> None:
+    """Give several keys, none of them a secret, these values: all of them, or none. Blocks on files.
+
+    Raises `Problems` as `tried` does, then nothing was written. The home must exist.
+    """
+    with file_lock(home.config):
+        before = read_bytes(home)
+        after = _with_values(before, values)
+        load_document(parse(after), home, schema, environ)
+        atomic_write(home.config, after)
+
+
+def tried(home: Home, schema: Schema, values: Mapping[str, str], environ: Mapping[str, str]) -> Snapshot:
+    """The settings as they would be with these values; nothing is written. Raises `Problems`."""
+    return load_document(parse(_with_values(read_bytes(home), values)), home, schema, environ)
+
+
+def _with_values(data: bytes, values: Mapping[str, str]) -> bytes:
+    for key, text in values.items():
+        data = _edited(data, parse_key(key), text)
+    return data
 
 
 def _takes_text(annotation: Annotation) -> bool:
@@ -162,11 +189,21 @@ def _set_secret(home: Home, place: Place, text: str, before: bytes) -> Change:
     removed = text == "null"
     reference = None if removed or place.field is not None else f"${{{variable}}}"
     after = _edited(before, place.path, reference)
+    instance = None if removed else _absent_platform(parse(after).values, place.path)
+    if instance is not None:
+        # Only an entry switches a platform on.
+        after = _edited(after, ("platforms", instance), CommentedMap())
     with file_lock(home.env):
         _write_variable(home, variable, None if removed else text)
     if parse(after).values != parse(before).values:
         atomic_write(home.config, after)
-    return Change(str(home.env), variable)
+    return Change(str(home.env), variable, instance)
+
+
+def _absent_platform(values: Mapping[str, Raw], path: Path) -> str | None:
+    if path[0] != "platforms" or str(path[1]) in (values.get("platforms") or {}):
+        return None
+    return str(path[1])
 
 
 def _write_variable(home: Home, name: str, value: str | None) -> None:

@@ -49,6 +49,30 @@ async def test_a_wrong_choice_is_a_sentence_and_changes_nothing(here: Installati
     assert (here.root / "config.yaml").read_text() == before
 
 
+async def test_a_choice_beside_another_mistake_writes_nothing(here: Installation) -> None:
+    here.configure(agent={"budget": "many"})
+    before = (here.root / "config.yaml").read_text()
+    words = ("custom/m", "--base-url", "http://127.0.0.1:9/v1", "--key", "-")
+    done = await here.run("model", *words, stdin="hush-1\n")
+    assert (done.code, "agent.budget" in done.err) == (78, True), done.err
+    here.configure()
+    clean = (here.root / "config.yaml").read_text()
+    wrong = await here.run("model", "custom/m", "--base-url", "127.0.0.1:9", "--key", "-", stdin="hush-1\n")
+    assert (wrong.code, "llm.custom.base_url" in wrong.err) == (78, True), wrong.err
+    assert (here.root / "config.yaml").read_text() == clean != before
+    assert not (here.root / ".env").exists()
+
+
+async def test_a_new_address_that_cannot_be_reached_is_taken_and_said(
+    here: Installation, model_peer: ModelPeer
+) -> None:
+    here.configure()
+    far = await here.run("model", "custom/m", "--base-url", "http://127.0.0.1:9/v1")
+    assert (far.code, "could not be reached" in far.err) == (0, True), far.err
+    other = await here.run("model", "custom/m", "--base-url", model_peer.url)
+    assert (other.code, "does not list m" in other.err) == (0, True), other.err
+
+
 async def test_the_doctor_finds_and_mends_a_broken_index(here: Installation, model_peer: ModelPeer) -> None:
     here.configure_model(model_peer.url)
     await here.run("chat", "-q", "a word worth finding")

@@ -147,6 +147,25 @@ def test_an_empty_secret_and_one_nobody_can_type_are_refused(terminal: Terminal)
     assert "pipe the secret in" in terminal.fails(2, "set", "llm.openai.api_key")
 
 
+def test_a_platform_s_secret_switches_it_on_and_null_does_not(terminal: Terminal) -> None:
+    terminal.home.config.write_text("# mine\nllm: {model: x}  # by us\n")
+    terminal.ok("set", "platforms.telegram.token", "null")
+    assert "platforms" not in terminal.home.config.read_text()
+    said = terminal.ok("set", "platforms.telegram.token", "-", stdin="1:hush-hush\n")
+    assert "Switched platforms.telegram on" in said
+    assert terminal.home.config.read_text() == (
+        "# mine\nllm: {model: x}  # by us\nplatforms:\n  telegram: {}\n"
+    )
+    assert terminal.ok("get", "platforms.telegram.enabled") == "true\n"
+    assert "Switched" not in terminal.ok("set", "platforms.telegram.token", "-", stdin="2:hush-hush\n")
+
+
+def test_the_secret_of_an_instance_that_is_off_leaves_it_off(terminal: Terminal) -> None:
+    terminal.home.config.write_text("platforms:\n  telegram: {enabled: false}\n")
+    assert "Switched" not in terminal.ok("set", "platforms.telegram.token", "1:hush-hush")
+    assert terminal.home.config.read_text() == "platforms:\n  telegram: {enabled: false}\n"
+
+
 def read_until(terminal: int, wanted: bytes) -> bytes:
     seen = b""
     while wanted not in seen:
