@@ -55,6 +55,9 @@ _SETTLE = 5.0
 _FLUSH = 5.0
 """Seconds at the end for what stands in the outbox."""
 _RESTART = "platforms have changed; restart to use them: hermes gateway restart"
+_ALONE = (
+    "No platform is switched on, so only `hermes chat` reaches me; {config} takes them under `platforms`.\n"
+)
 _GRACE = 1.0
 """Seconds for HTTP answers under way, once turns and outbox are through."""
 _HURRIED = 0.1
@@ -249,7 +252,8 @@ class Gateway:
             states = self.core.supervisor.conditions
             named = ",".join(f"{n}:{c.state}" for n, c in states.items() if n != "terminal") or "none"
             # One write: the log has the same stream, and whoever started us reads whole lines.
-            sys.stderr.write(f"ready {self._http.url} platforms={named}\n")
+            hint = "" if named != "none" else _ALONE.format(config=self._home.config)
+            sys.stderr.write(f"ready {self._http.url} platforms={named}\n{hint}")
             sys.stderr.flush()
             log.info("ready", url=self._http.url, platforms=named)
         self._notifier.ready()

@@ -60,6 +60,10 @@ class _Operations:
         return {}
 
     async def restart(self, _: JSONObject) -> JSONObject:
+        settings = self._gateway.core.settings
+        await settings.reload()
+        if settings.error is not None:  # it would not come up again
+            raise HermesError(f"{settings.error}\nThe daemon was not restarted.")
         self._gateway.stopped.ask("restart")
         return {}
 

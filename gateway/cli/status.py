@@ -70,7 +70,7 @@ def warnings(status: dict[str, Any]) -> list[str]:
     settings = status.get("settings", {})
     found = [] if status.get("ready", True) else [f"nothing is taken: {status.get('reason')}"]
     if settings.get("error"):
-        found.append(f"the configuration was not reloaded: {settings['error']}")
+        found.append(str(settings["error"]))
     if settings.get("restart_needed"):
         found.append(str(settings["restart_needed"]))
     return found + list(settings.get("warnings", ())) + list(status.get("warnings", ()))

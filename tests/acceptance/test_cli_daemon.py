@@ -113,6 +113,22 @@ async def test_restart_drains_and_comes_back(here: Installation, model_peer: Mod
     assert (await here.run("gateway", "restart")).code == 3
 
 
+async def test_a_restart_onto_a_broken_configuration_is_refused(here: Installation) -> None:
+    here.configure()
+    up = await here.run("gateway", "run", "--daemon")
+    assert "No platform is switched on" in up.err
+    config = (here.root / "config.yaml").read_text()
+    here.configure(agent={"budget": "many"})
+    refused = await here.run("gateway", "restart")
+    assert (refused.code, "agent.budget" in refused.err) == (1, True), refused.err
+    assert "not restarted" in refused.err
+    assert (await here.status())["running"] is True
+    assert (await here.run("status")).out.count("not reloaded") == 1
+    (here.root / "config.yaml").write_text(config)
+    assert (await here.run("gateway", "restart")).code == 0
+    assert (await here.run("gateway", "stop")).code == 0
+
+
 async def test_PR_01_a_turn_ends_before_the_daemon_does(here: Installation, model_peer: ModelPeer) -> None:
     here.configure_model(model_peer.url)
     daemon, _ = await here.run_daemon()
