@@ -4,6 +4,7 @@ import pytest
 
 from gateway.cli import COMMANDS, main
 from gateway.cli.chat.text import clean, split_done
+from gateway.cli.chat.view import Drawn
 from gateway.cli.output import print_table
 from gateway.cli.status import describe
 
@@ -28,6 +29,15 @@ def test_only_blocks_that_cannot_change_are_done(text: str, done: str) -> None:
     assert split_done(text) == (done, text[len(done) :])
 
 
+def test_a_line_stays_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Drawn()._print("What you can send me:\n/help - what\n/new - begin\n")
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "What you can send me:",
+        "/help - what",
+        "/new - begin",
+    ]
+
+
 def test_nothing_that_steers_a_terminal_gets_through() -> None:
     assert clean("a\x1b[2Jb\x9bc\x07\r\n\td\x7fé") == "a[2Jbc\n\tdé"
 
@@ -43,7 +53,11 @@ STATUS = {
         "telegram": {"state": "failed", "reason": "unauthorized"},
         "api": {"state": "connected", "reason": None},
     },
-    "settings": {"error": "line 3", "warnings": ["a literal key"], "restart_needed": None},
+    "settings": {
+        "error": "The configuration was not reloaded, the old one stays: line 3",
+        "warnings": ["a literal key"],
+        "restart_needed": None,
+    },
 }
 
 
@@ -55,7 +69,7 @@ def test_status_says_what_is_wrong_and_what_to_do() -> None:
     assert lines[2] == "  api       connected"
     assert lines[-3:] == [
         "Warning: nothing is taken: The disk is full.",
-        "Warning: the configuration was not reloaded: line 3",
+        "Warning: The configuration was not reloaded, the old one stays: line 3",
         "Warning: a literal key",
     ]
 

@@ -61,6 +61,18 @@ class Plain:
             print(clean(text) if stream.isatty() else text, file=stream, flush=True)
 
 
+def _markdown(text: str) -> Markdown:
+    """A line stays a line, as on the platforms; by CommonMark a single line end is a blank."""
+    from rich.markdown import Markdown
+
+    found = Markdown(text)
+    for token in found.parsed:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+    return found
+
+
 class Drawn:
     """Markdown on a terminal. Finished blocks are printed for good, only the growing one is redrawn."""
 
@@ -115,11 +127,10 @@ class Drawn:
     # _text: what was streamed. _printed: how much of it is printed. _mark: where the last tool call was.
 
     def _growing(self) -> Markdown | Text:
-        from rich.markdown import Markdown
         from rich.text import Text
 
         rest = self._text[self._printed :]
-        return Markdown(rest) if rest.strip() else Text("...", style="dim")
+        return _markdown(rest) if rest.strip() else Text("...", style="dim")
 
     def _settle(self) -> None:
         done, _ = split_done(self._text[self._printed :])
@@ -142,10 +153,8 @@ class Drawn:
             self._print(whole)
 
     def _print(self, text: str) -> None:
-        from rich.markdown import Markdown
-
         if text.strip():
-            self._console.print(Markdown(text))
+            self._console.print(_markdown(text))
 
     def _aside(self, text: str) -> None:
         from rich.text import Text
