@@ -69,6 +69,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+_OF_RECORDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
 class Redactor:
     """Replaces secrets by stars: values it was told, in every spelling, and what looks like a key."""
 
@@ -137,6 +140,13 @@ def _plain(value: object) -> str:
     return text if simple else json.dumps(text, ensure_ascii=False)
 
 
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    """What the standard library's `extra=` brought along, where it is a plain value."""
+    return {
+        k: v for k, v in vars(record).items() if k not in _OF_RECORDS and isinstance(v, str | int | float)
+    }
+
+
 class _Line(logging.Formatter):
     """A record as one line of text or JSON; runs in the writing thread."""
 
@@ -145,7 +155,9 @@ class _Line(logging.Formatter):
         self._form = form
 
     def format(self, record: logging.LogRecord) -> str:
-        ours = record.msg if isinstance(record.msg, dict) else {"event": record.getMessage()}
+        ours = (
+            record.msg if isinstance(record.msg, dict) else {**_extra(record), "event": record.getMessage()}
+        )
         fields = {k: v for k, v in ours.items() if k not in {"event", "exc_info"}}
         trace = _exception_text(record.exc_info or ours.get("exc_info")) or record.exc_text or ""
         event = str(ours.get("event", ""))

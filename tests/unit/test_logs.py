@@ -51,6 +51,13 @@ async def test_an_event_is_one_line_with_its_fields(logs: Logs, folder: Path) ->
     assert line.endswith('Z info    hermes.door: refused sender=7 text="two\\nlines" count=3\n')
 
 
+def test_what_the_standard_library_s_extra_brings_is_in_the_line(logs: Logs, folder: Path) -> None:
+    logging.getLogger("tools.registry").warning(
+        "tools.unusable", extra={"reason": "No TOOLS.", "odd": object()}
+    )
+    assert lines(logs, folder)[0].endswith(' tools.registry: tools.unusable reason="No TOOLS."')
+
+
 def test_json_lines_can_be_read(folder: Path, restored: None) -> None:
     logs = configure(folder, form="json", stderr=False)
     structlog.get_logger("hermes.x").warning("odd", path=Path("/a"), text='"')
