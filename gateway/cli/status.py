@@ -10,7 +10,7 @@ from gateway.control_client import ask
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_OK
 from hermes.home import Home, default_home
 
-__all__ = ["describe", "show", "warnings"]
+__all__ = ["describe", "failures", "show", "warnings"]
 
 _ADVICE = {
     "unauthorized": "the platform refused its credentials; set others with `hermes config set "
@@ -74,6 +74,12 @@ def warnings(status: dict[str, Any]) -> list[str]:
     if settings.get("restart_needed"):
         found.append(str(settings["restart_needed"]))
     return found + list(settings.get("warnings", ())) + list(status.get("warnings", ()))
+
+
+def failures(status: dict[str, Any]) -> list[str]:
+    """The platforms that have given up, each with its reason; pure."""
+    platforms: dict[str, dict[str, Any]] = status.get("platforms", {})
+    return [f"{name} has {_state(name, p)}" for name, p in platforms.items() if p.get("state") == "failed"]
 
 
 def _span(seconds: float) -> str:

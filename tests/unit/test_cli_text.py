@@ -6,7 +6,7 @@ from gateway.cli import COMMANDS, main
 from gateway.cli.chat.text import clean, split_done
 from gateway.cli.chat.view import Drawn
 from gateway.cli.output import print_table
-from gateway.cli.status import describe
+from gateway.cli.status import describe, failures
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,11 @@ STATUS = {
         "restart_needed": None,
     },
 }
+
+
+def test_only_platforms_that_gave_up_are_failures() -> None:
+    (said,) = failures(STATUS)
+    assert said.startswith("telegram has failed: unauthorized (")
 
 
 def test_status_says_what_is_wrong_and_what_to_do() -> None:
