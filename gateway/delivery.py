@@ -240,7 +240,7 @@ class Delivery:
 
     async def _wait_turn(self, row: OutboxRow) -> None:
         """Wait for the row's time, the store, and the platform's pace."""
-        due = row.due_at - self._clock.time()
+        due = row.early(self._clock.time())
         if due > 0:
             await self._clock.sleep(due)
         await self._store.wait_healthy()

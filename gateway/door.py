@@ -98,7 +98,7 @@ def _rated(
 
 
 class RateBook:
-    """Remembers, per sender, when messages were let through or will be.
+    """Remembers, per sender, when messages were let through or will be (monotonic seconds).
 
     Bounded: the senders heard least recently go first.
     """

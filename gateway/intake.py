@@ -115,8 +115,9 @@ class InstanceIntake:
         p = self._parts
         rules = p.rules(self._instance)
         who = (self._instance, event.sender.id)
-        slot, deferred = (now, 0) if rules.rate is None else p.rates.slot(who, rules.rate, now)
-        standing = Standing(p.pairings.approved(*who), slot, deferred)
+        passed = p.clock.monotonic()  # the book must not be confused by a wall clock that is set back
+        slot, deferred = (passed, 0) if rules.rate is None else p.rates.slot(who, rules.rate, passed)
+        standing = Standing(p.pairings.approved(*who), now + slot - passed, deferred)
         route = p.route(event)
         ticket = uuid.uuid4().hex
         probe = InboxRow(0, ticket, event, route.key, route.spec.agent_id, "anyone", now)
@@ -124,7 +125,7 @@ class InstanceIntake:
         if decision.kind != "accepted":
             return self._turned_away(event, decision, rules, now, undo)
         if rules.rate is not None and event.admitted is None:
-            at = max(now, decision.not_before)
+            at = slot if decision.not_before else passed
             p.rates.book(who, at)
             undo.append(lambda: p.rates.unbook(who, at))
         return Judged(

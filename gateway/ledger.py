@@ -94,6 +94,10 @@ class OutboxRow:
     claimed_at: float | None
     edits: str | None = None
 
+    def early(self, now: float) -> float:
+        """Seconds until the row is due; no longer than the pause after its last try, whatever the clock did."""
+        return min(self.due_at - now, self.due_at - (self.claimed_at or self.created_at))
+
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
@@ -109,6 +113,10 @@ class InboxRow:
     not_before: float = 0.0
     state: str = "waiting"
     turn_id: str | None = None
+
+    def early(self, now: float) -> float:
+        """Seconds for which the rate holds the row back still; no longer than it was told to, whatever the clock did."""
+        return min(self.not_before - now, self.not_before - self.received_at)
 
 
 @dataclass(frozen=True, slots=True)

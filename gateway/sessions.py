@@ -119,7 +119,7 @@ class Sessions:
 
     def _is_early(self, row: InboxRow) -> bool:
         """Whether the rate holds the row back still."""
-        return row.not_before > self._clock.time()
+        return row.early(self._clock.time()) > 0
 
     def _mode(self, row: InboxRow) -> Busy:
         return self._modes.get(row.session_key) or self._busy(row.event.instance)
@@ -195,9 +195,10 @@ class Sessions:
             if box.active is not None and any(r.ticket == ticket for r in box.active.work.rows):
                 self.stop(key)
                 return
-            for item in list(box.work):
+            said = box.active.said if box.active is not None else []
+            for item in (*said, *box.work):
                 if isinstance(item, InboxRow) and item.ticket == ticket:
-                    box.work.remove(item)
+                    (said if item in said else box.work).remove(item)
                     await self._close(item, Reply(self._say("cancelled")), state="stopped")
                     return
 
@@ -230,7 +231,7 @@ class Sessions:
 
     async def _slot_came(self, row: InboxRow) -> bool:
         """Wait until the rate lets the message through. False: we stop first, and it waits for the next start."""
-        delay = row.not_before - self._clock.time()
+        delay = row.early(self._clock.time())
         if delay <= 0:
             return True
         slot = asyncio.ensure_future(self._clock.sleep(delay))

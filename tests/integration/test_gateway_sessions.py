@@ -540,3 +540,47 @@ async def test_D16_what_could_not_be_stored_does_not_count_against_the_rate(tmp_
             await g.deliver(event)
         await g.core.store.wait_healthy()
         assert (await g.deliver(event)).kind == "accepted"
+
+
+async def test_D6_a_clock_set_back_keeps_nobody_out(tmp_path: Path) -> None:
+    clock = FakeClock()
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "2/min", backlog: 1}')
+    async with rig(tmp_path / "home", config=config, clock=clock) as g:
+        for n in range(2):
+            assert (await g.send(f"before {n}")).kind == "accepted"
+        clock.jump(-3600)
+        await clock.advance(61)
+        for n in range(2):
+            assert (await g.send(f"after {n}")).kind == "accepted"
+        assert await g.rows("SELECT count(*) FROM inbox WHERE not_before > 0") == [(0,)]
+
+
+async def test_D6_a_clock_set_back_between_two_lives_makes_no_retry_wait(tmp_path: Path) -> None:
+    clock, adapter = FakeClock(), FakeAdapter()
+    adapter.failures = [NotTaken("flood", retry_after=37)]
+    async with rig(tmp_path / "home", adapter=adapter, clock=clock) as g:
+        await g.send("hi")
+        async with asyncio.timeout(10):
+            while not await g.rows("SELECT 1 FROM outbox WHERE due_at > 0"):
+                await asyncio.sleep(0.01)
+    clock = FakeClock(1_700_000_000.0 - 3600)
+    async with rig(tmp_path / "home", adapter=adapter, clock=clock) as g:
+        await until(lambda: clock.sleeping)
+        await clock.advance(38)
+        assert await g.answered(1) == ["echo: hi"]
+
+
+async def test_a_message_of_the_api_that_nobody_waits_for_leaves_the_turn_it_was_to_join(
+    tmp_path: Path,
+) -> None:
+    gate = asyncio.Event()
+    config = OPEN.replace("gateway:", "gateway:\n  sessions: {busy: steer}")
+    async with rig(tmp_path / "home", model=ScriptedModel([Answer("done", gate=gate)]), config=config) as g:
+        await g.send("begin", kind="api")
+        await until(lambda: g.model.running)
+        said = await g.send("and this", kind="api", volatile=True)
+        await g.core.intake("telegram").abandon(said.ticket)
+        gate.set()
+        await g.quiet()
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("answered",), ("stopped",)]
+        assert len(g.model.requests) == 1
