@@ -23,7 +23,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "model_overload": "The model's provider is overloaded. Please try again in a while with /retry.",
         "model_bad_request": "The model's provider refused the request. /new starts afresh, /retry tries again.",
         "model_malformed": "The model's answer could not be read. Send /retry to try again.",
-        "model_config": "No model is set up, or not rightly. Whoever runs me sees what is wrong with: hermes model.",
+        "model_config": "No model is set up, or not rightly. Whoever runs me sees more with `hermes model` and in the log.",
         "overflow": "This conversation no longer fits into the model's window. /new starts afresh.",
         "history_unreadable": "The history of this conversation cannot be read, so I did not answer. "
         "Whoever runs me should run: hermes doctor. /retry tries again.",
