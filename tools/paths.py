@@ -17,10 +17,12 @@ from pathlib import Path
 from hermes.errors import ToolError
 from hermes.services import Services
 
-__all__ = ["Place", "home_of", "locate", "open_folder", "open_regular"]
+__all__ = ["Place", "home_of", "locate", "open_folder", "open_regular", "out_of_bounds"]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KERNEL = (Path("/proc"), Path("/sys"))
+"""No files, but views of processes and devices; /proc/self/environ shows our own secrets."""
 
 
 class Place:
@@ -59,10 +61,21 @@ def locate(workspace: Path, asked: str, services: Services) -> Place:
     if not target.is_relative_to(root):
         raise ToolError(f"{asked} is outside of the workspace; only files in {root} can be used.")
     place = Place(root, target.relative_to(root).parts)
+    if any(target.is_relative_to(view) for view in _KERNEL):
+        raise ToolError(f"{place.shown} belongs to the system's kernel; such files cannot be used.")
     home = home_of(services)
     if target.is_relative_to(home) and not target.is_relative_to(home / "workspace"):
         raise ToolError(f"{place.shown} belongs to Hermes itself; such files cannot be used.")
     return place
+
+
+def out_of_bounds(place: Place, services: Services) -> list[str]:
+    """What below the folder a walk passes over, relative to it."""
+    return [
+        str(path.relative_to(place.path))
+        for path in (home_of(services), *_KERNEL)
+        if path != place.path and path.is_relative_to(place.path)
+    ]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from hermes.errors import ToolError
 from hermes.messages import JSONObject
 from hermes.tools import Tool, ToolContext, ToolResult
-from tools.paths import home_of, locate, open_folder
+from tools.paths import locate, open_folder, out_of_bounds
 from tools.schema import arguments, integer, text
 
 __all__ = ["TOOLS"]
@@ -41,13 +41,11 @@ async def search_files(asked: JSONObject, context: ToolContext) -> ToolResult:
     return ToolResult(out or "Nothing found.", untrusted=bool(out))
 
 
-def _folder(context: ToolContext, asked: str) -> tuple[int, str | None]:
-    """A descriptor of the folder, which the caller closes, and where below it the home lies."""
+def _folder(context: ToolContext, asked: str) -> tuple[int, list[str]]:
+    """A descriptor of the folder, which the caller closes, and what below it is passed over."""
     place = locate(context.workspace, asked, context.services)
-    home = home_of(context.services)
-    below = str(home.relative_to(place.path)) if home.is_relative_to(place.path) else None
     with open_folder(place) as folder:
-        return os.dup(folder), below
+        return os.dup(folder), out_of_bounds(place, context.services)
 
 
 async def _run(order: bytes, folder: int) -> tuple[int, str, str]:

@@ -33,7 +33,7 @@ class Search:
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.folder: int = order["folder"]
-        self.hidden: str | None = order.get("hidden")
+        self.hidden: list[str] = order.get("hidden") or []
         self.name: str | None = order.get("name")
         self.pattern = re.compile(order["pattern"]) if order.get("pattern") else None
         self.limit: int = order.get("limit", 100)
@@ -53,8 +53,11 @@ class Search:
 
     def _files(self) -> Iterator[tuple[int, str, str]]:
         for path, folders, files, descriptor in os.fwalk(".", follow_symlinks=False, dir_fd=self.folder):
+            if time.monotonic() > self.deadline:
+                self.note = f"stopped in {path}"
+                return
             below = "" if path == "." else f"{path.removeprefix('./')}/"
-            folders[:] = sorted(f for f in folders if f not in _PASSED_OVER and below + f != self.hidden)
+            folders[:] = sorted(f for f in folders if f not in _PASSED_OVER and below + f not in self.hidden)
             for file in sorted(files):
                 shown = below + file
                 if self._is_named(file, shown):

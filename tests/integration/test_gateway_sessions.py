@@ -579,7 +579,7 @@ async def test_a_message_of_the_api_that_nobody_waits_for_leaves_the_turn_it_was
         await g.send("begin", kind="api")
         await until(lambda: g.model.running)
         said = await g.send("and this", kind="api", volatile=True)
-        await g.core.intake("telegram").abandon(said.ticket)
+        await g.core.intake("telegram").abandon(said.ticket or "")
         gate.set()
         await g.quiet()
         assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("answered",), ("stopped",)]

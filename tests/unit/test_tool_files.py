@@ -273,3 +273,25 @@ def test_the_rest_of_a_long_result_can_be_read(context: ToolContext) -> None:
     for each in asked:
         with pytest.raises(ToolError):
             read_file(each, context)
+
+
+@pytest.mark.parametrize("path", ["proc/self/environ", "/proc/self/environ", "proc", "sys/kernel", "link"])
+def test_D13_our_own_environment_cannot_be_read_even_where_the_workspace_is_all(
+    tmp_path: Path, path: str
+) -> None:
+    context = in_workspace(Path("/"), tmp_path / "home")
+    if path == "link":
+        (tmp_path / "link").symlink_to("/proc/self/environ")
+        path = str(tmp_path / "link")
+    with pytest.raises(ToolError, match="kernel"):
+        read(context, path)
+    with pytest.raises(ToolError, match="kernel"):
+        write(context, path)
+
+
+async def test_D13_a_search_of_everything_passes_over_our_own_environment(tmp_path: Path) -> None:
+    context = in_workspace(Path("/"), tmp_path / "home")
+    with pytest.raises(ToolError, match="kernel"):
+        await search(context, name="environ", path="/proc")
+    found = await search(context, name="proc/[0-9]*/environ")
+    assert "environ" not in found
