@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import defaultdict
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,7 @@ _log = structlog.get_logger(__name__)
 _PAUSE = 0.25
 """Seconds between rounds: what is noted meanwhile is written together."""
 _INDEX_EVERY = 1.0
+_INDEX_SHARE = 50.0
 _RETRY = 5.0
 _PAGE = 500
 
@@ -58,6 +59,7 @@ class Behind:
         self._store = store
         self._home = home
         self._clock = clock or SystemClock()
+        self._index_pause = _INDEX_EVERY
         self._noted: set[str] = set()
         self._wake = asyncio.Event()
         self._written: dict[str, _Written] = {}
@@ -138,7 +140,7 @@ class Behind:
         """Write what is noted, and the lists when they are due."""
         noted, self._noted = self._noted, set()
         failures = [f for session_id in sorted(noted) if (f := await self._attempt(session_id)) is not None]
-        is_due = self._clock.monotonic() - self._index_written >= _INDEX_EVERY
+        is_due = self._clock.monotonic() - self._index_written >= self._index_pause
         if self._stale_agents and is_due and not failures:
             failure = await self._attempt(None)
             failures = [failure] if failure is not None else []
@@ -199,10 +201,12 @@ class Behind:
             written.undone.update(fresh)
 
     async def _write_index(self) -> None:
-        self._index_written = self._clock.monotonic()
+        began = self._index_written = self._clock.monotonic()
         agents = set(self._stale_agents)
         await write_session_index(self._store, self._home, agents)
         self._stale_agents -= agents
+        # A list of thousands costs its time: it is written the more seldom, a fiftieth of the time at most.
+        self._index_pause = max(_INDEX_EVERY, _INDEX_SHARE * (self._clock.monotonic() - began))
 
 
 def _look(path: Path) -> _Written:
@@ -231,13 +235,14 @@ async def write_session_index(store: Store, home: Path, agents: set[str]) -> Non
         "SELECT id, agent_id, key, platform, kind, chat, thread, title, started_at, last_at, closed_at,"
         " message_count AS messages FROM sessions ORDER BY started_at, id"
     )
-    found: dict[str, list[JSONObject]] = defaultdict(list)
+    await asyncio.to_thread(_write_indexes, home, rows, agents)
+
+
+def _write_indexes(home: Path, rows: Sequence[sqlite3.Row], agents: set[str]) -> None:
+    found: dict[str, list[JSONObject]] = {agent: [] for agent in agents}
     for row in rows:
-        found[row["agent_id"]].append(dict(row))
-    await asyncio.to_thread(_write_indexes, home, {agent: found[agent] for agent in agents})
-
-
-def _write_indexes(home: Path, found: dict[str, list[JSONObject]]) -> None:
+        if row["agent_id"] in found:
+            found[row["agent_id"]].append(dict(row))
     for agent_id, listed in found.items():
         text = json.dumps({"sessions": listed}, ensure_ascii=False, indent=1) + "\n"
         replace_file(session_folder(home, agent_id) / "sessions.json", text)
