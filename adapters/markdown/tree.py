@@ -169,7 +169,8 @@ def _code(token: Token) -> CodeBlock | Paragraph:
         language, rest = "", info
     if rest.strip():
         text = f"{rest.strip()}\n{text}"
-    if text.strip():
+    text = text.rstrip()  # blanks at the end show nothing, and a quote around them would end before them
+    if text:
         return CodeBlock(text, language or None)
     closed = token.map is not None and token.map[1] - token.map[0] > 1
     return Paragraph((Text(token.markup + token.info + (f"\n{token.markup}" if closed else "")),))

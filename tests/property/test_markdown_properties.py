@@ -84,6 +84,8 @@ def check_entities(piece: FormattedPiece) -> None:
 @settings(max_examples=600, deadline=None)
 @given(markdown_texts, limits)
 @example("a\u0301" * 40, 3)
+@example("> ```*\n*", 4096)
+@example("> ```\n> x\n>\n>  \n> ```", 4096)
 def test_pieces_keep_the_limit_and_the_text(markdown: str, limit: int) -> None:
     pieces = render_entities(markdown, limit)
     whole = flatten(markdown).text
