@@ -114,10 +114,9 @@ class Transport:
         self._pool = self._open(_trust(network), network)
 
     def _open(self, context: ssl.SSLContext, network: Network) -> httpx.AsyncHTTPTransport:
-        direct = network.proxy is None or _goes_direct(self._host, network.no_proxy)
         try:
             return httpx.AsyncHTTPTransport(
-                verify=context, trust_env=False, limits=_POOL, proxy=None if direct else network.proxy
+                verify=context, trust_env=False, limits=_POOL, proxy=network.proxy_for(self._host)
             )
         except (ImportError, ValueError) as error:
             raise ModelError(
@@ -171,13 +170,3 @@ def _trust(network: Network) -> ssl.SSLContext:
             told = f"`network.ca_file` ({network.ca_file}) cannot be read as PEM certificates."
             raise ModelError(told, kind="config") from error
     return context
-
-
-def _goes_direct(host: str, no_proxy: tuple[str, ...]) -> bool:
-    """Whether `host` is named in `no_proxy`.
-
-    Itself, `*`, or a parent domain with or without a leading dot.
-    """
-    names = (name.strip().lstrip("*").lstrip(".").lower() for name in no_proxy)
-    low = host.lower()
-    return "*" in no_proxy or any(name and (low == name or low.endswith("." + name)) for name in names)
