@@ -10,8 +10,9 @@ from gateway import wiring
 from gateway.agents import Agents
 from gateway.commands import menu
 from gateway.config.live import LiveSettings
-from gateway.delivery import Delivery, DeliveryRules
+from gateway.delivery import Delivery
 from gateway.door import DoorRules, RateBook
+from gateway.fate import DeliveryRules
 from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
 from gateway.live import LiveRules

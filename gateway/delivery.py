@@ -1,11 +1,6 @@
 """Replies out, once and in order: one lane per chat, the platform's pace, retries, unknown outcomes, dead letters.
 
-A row is set to `sending` and committed before the call. What happens then decides its fate:
-    receipt                      -> sent
-    certainly not taken          -> queued again (after `retry_after`, or with growing pauses)
-    unknown outcome              -> sent again where the platform de-duplicates or `on_unknown: resend`, else
-    dropped and reported
-    refused, or failed too often -> dead letter
+A row is set to `sending` and committed before the call. A receipt closes it; after a failure `fate` decides.
 """
 
 from __future__ import annotations
@@ -19,8 +14,9 @@ from typing import Literal
 
 import structlog
 
-from gateway import ledger
-from gateway.ledger import Draft, OutboxRow
+from gateway import outbox
+from gateway.fate import DeliveryRules, decide
+from gateway.outbox import Draft, OutboxRow
 from gateway.pace import Pacer
 from hermes.adapter import Adapter, EditingAdapter, Piece, Receipt
 from hermes.clock import Clock
@@ -31,73 +27,17 @@ from hermes.errors import (
     OutcomeUnknown,
     Rejected,
     StoreUnavailable,
-    Unauthorized,
-    Unreachable,
 )
 from hermes.events import Target
 from hermes.failpoint import reached
 from hermes.store import Job, Store
 
-__all__ = ["Delivery", "DeliveryRules", "Fate", "Grown", "decide"]
+__all__ = ["Delivery", "Grown"]
 
 Grown = Literal["shown", "left out", "gone"]
 """What became of an edit: left out for lack of room, or its message is no longer there."""
 
 log = structlog.get_logger("gateway.delivery")
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRules:
-    """on_unknown: what to do when nobody knows whether a message arrived.
-
-    attempts: failures until a dead letter. max_age: seconds.
-    """
-
-    on_unknown: Literal["resend", "drop"] = "resend"
-    attempts: int = 8
-    max_age: float = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """What becomes of a row after a failure. delay: seconds until it is tried again (`state` "queued")."""
-
-    state: Literal["queued", "dead", "dropped"]
-    delay: float = 0.0
-    again: bool = False
-    attempts: int = 0
-
-
-def decide(
-    row: OutboxRow,
-    error: AdapterError,
-    rules: DeliveryRules,
-    *,
-    deduplicates: bool,
-    now: float,
-    jitter: float,
-) -> Fate:
-    """Pure: the fate of a row whose send failed with `error`. `jitter` in 0..1."""
-    old = now - row.created_at > rules.max_age
-    attempts = row.attempts + 1
-    pause = min(60.0, 0.5 * 2.0 ** min(attempts, 8)) * (0.75 + 0.5 * jitter)
-    match error:
-        case OutcomeUnknown():
-            if not deduplicates and rules.on_unknown == "drop":
-                return Fate("dropped")
-            return (
-                Fate("dead")
-                if attempts >= rules.attempts
-                else Fate("queued", pause, again=True, attempts=attempts)
-            )
-        case NotTaken(retry_after=float() | int() as told):
-            return Fate("dead") if old else Fate("queued", float(told), attempts=row.attempts)
-        case NotTaken():
-            return Fate("dead") if attempts >= rules.attempts else Fate("queued", pause, attempts=attempts)
-        case Unreachable() | Unauthorized():
-            return Fate("dead") if old else Fate("queued", pause, attempts=min(attempts, rules.attempts - 1))
-        case _:
-            return Fate("dead")
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +75,7 @@ class Delivery:
         return sum(len(lane.rows) for lane in self._lanes.values())
 
     def compose(
-        self, targets: Sequence[Target], markdown: str, key: str, kind: ledger.OutboxKind = "reply"
+        self, targets: Sequence[Target], markdown: str, key: str, kind: outbox.OutboxKind = "reply"
     ) -> list[Draft]:
         """The outbox rows for a reply, rendered by the targets' adapters.
 
@@ -156,7 +96,7 @@ class Delivery:
 
         Before the adapters start.
         """
-        for row in await ledger.open_outbox(self._store):
+        for row in await outbox.open_outbox(self._store):
             if row.state != "sending":
                 self.wake([row])
                 continue
@@ -259,7 +199,7 @@ class Delivery:
         if adapter is None:
             return await self._settle_failure(row, Rejected("this platform is not set up any more"))
         try:
-            await self._store.write(ledger.claim(row.id, self._clock.time()))
+            await self._store.write(outbox.claim(row.id, self._clock.time()))
         except StoreUnavailable:
             return replace(row, due_at=self._clock.time() + 1.0)
         reached("outbox.claimed")
@@ -275,7 +215,7 @@ class Delivery:
             receipt = await _bring(adapter, row)
         except Gone:
             log.info("delivery.edit_gone", instance=row.target.instance, row=row.id)
-            await self._record(ledger.forget_edit(row.id))
+            await self._record(outbox.forget_edit(row.id))
             return replace(row, edits=None)
         except AdapterError as error:
             return await self._settle_failure(row, error)
@@ -286,7 +226,7 @@ class Delivery:
         if receipt.note:
             log.info("delivery.note", instance=row.target.instance, note=receipt.note)
         self.sent += 1
-        await self._record(ledger.receipt(row.id, receipt.message_id, receipt.note, self._clock.time()))
+        await self._record(outbox.receipt(row.id, receipt.message_id, receipt.note, self._clock.time()))
         reached("outbox.receipted")
         return None
 
@@ -304,7 +244,7 @@ class Delivery:
         if fate.state == "queued":
             delay = 0.0 if first else fate.delay
             await self._record(
-                ledger.requeue(
+                outbox.requeue(
                     row.id, due_at=now + delay, again=fate.again, attempts=fate.attempts, error=str(error)
                 )
             )
@@ -323,7 +263,7 @@ class Delivery:
         log.warning(
             "delivery.given_up", state=fate.state, instance=row.target.instance, row=row.id, error=str(error)
         )
-        await self._record(ledger.write_off(row.id, fate.state, str(error), now))
+        await self._record(outbox.write_off(row.id, fate.state, str(error), now))
         return None
 
     def _may_sign(self, target: Target, adapter: Adapter) -> bool:
@@ -345,7 +285,7 @@ class Delivery:
             return None
         self._book(draft.target, adapter)
         try:
-            (row_id,) = await self._store.write(ledger.begin_live(draft, self._clock.time()))
+            (row_id,) = await self._store.write(outbox.begin_live(draft, self._clock.time()))
         except StoreUnavailable:
             return None
         reached("live.claimed")
@@ -360,14 +300,14 @@ class Delivery:
             log.exception("delivery.adapter_failed", instance=draft.target.instance, row=row_id)
             raise unknown from fault
         reached("live.sent")
-        await self._record(ledger.receipt(row_id, receipt.message_id, receipt.note, self._clock.time()))
+        await self._record(outbox.receipt(row_id, receipt.message_id, receipt.note, self._clock.time()))
         reached("live.receipted")
         return receipt.message_id
 
     async def _drop_live(self, row_id: int, error: AdapterError) -> None:
         if isinstance(error, OutcomeUnknown):
             log.warning("live.left_over", row=row_id, error=str(error))
-        await self._record(ledger.write_off(row_id, "dropped", str(error), self._clock.time()))
+        await self._record(outbox.write_off(row_id, "dropped", str(error), self._clock.time()))
 
     async def edit_live(self, target: Target, message_id: str, piece: Piece) -> Grown:
         """Let a growing answer grow, if there is room for it. An edit that failed is left to the next one."""

@@ -15,7 +15,8 @@ from gateway import ledger
 from gateway.delivery import Delivery
 from gateway.door import Decision, DoorRules, RateBook, Standing, judge
 from gateway.feeds import Feeds
-from gateway.ledger import Draft, InboxRow, Judged
+from gateway.ledger import InboxRow, Judged
+from gateway.outbox import Draft
 from gateway.pairing import Pairings
 from gateway.router import Route
 from gateway.sessions import Sessions, is_unrated

@@ -14,7 +14,7 @@ from typing import Literal
 import structlog
 
 from gateway.delivery import Delivery, Grown
-from gateway.ledger import Draft
+from gateway.outbox import Draft
 from hermes.adapter import EditingAdapter, Piece
 from hermes.agent import TextDelta, TextReset, ToolStarted, TurnUpdate
 from hermes.clock import Clock

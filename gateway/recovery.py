@@ -15,7 +15,7 @@ from typing import Literal
 
 import structlog
 
-from gateway import ledger
+from gateway import ledger, outbox
 from gateway.ledger import InboxRow
 from gateway.parts import Parts
 from gateway.sessions import Sessions, is_control
@@ -134,7 +134,7 @@ async def _end(parts: Parts, ending: Ending) -> None:
     text = "" if ending.sentence is None else parts.say(ending.sentence, starts=ending.starts)
     row = ending.rows[-1]
     drafts = parts.delivery.compose(row.event.reply_to, text, ending.turn_id or row.ticket) if text else []
-    standing = await ledger.live_message(parts.store, ending.turn_id) if ending.turn_id is not None else None
+    standing = await outbox.live_message(parts.store, ending.turn_id) if ending.turn_id is not None else None
     if standing is not None:
         drafts = drafts or parts.delivery.compose(
             row.event.reply_to, parts.say("stopped"), ending.turn_id or ""
@@ -143,7 +143,7 @@ async def _end(parts: Parts, ending: Ending) -> None:
     now = parts.clock.time()
     jobs = [
         ledger.close([r.id for r in ending.rows], ending.state, text, None, now),
-        ledger.enqueue(drafts, now),
+        outbox.enqueue(drafts, now),
     ]
     if ending.turn_id is not None:
         state: Literal["dead", "stopped"] = "dead" if ending.state == "dead" else "stopped"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from gateway import ledger
+from gateway import ledger, outbox
 from gateway.busy import gathered, pause_for
 from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
 from gateway.ledger import InboxRow
@@ -340,7 +340,7 @@ class Sessions:
         jobs = (
             *reply.jobs,
             ledger.close([row.id], state, reply.text, None, now),
-            ledger.enqueue(drafts, now),
+            outbox.enqueue(drafts, now),
         )
         while True:
             try:
@@ -351,7 +351,7 @@ class Sessions:
                 await self._clock.sleep(0.2)
             except LookupError as error:
                 log.info("command.refused", error=str(error))
-                jobs = (ledger.close([row.id], state, reply.text, None, now), ledger.enqueue(drafts, now))
+                jobs = (ledger.close([row.id], state, reply.text, None, now), outbox.enqueue(drafts, now))
         if reply.forget:
             await self._agents.drop(row.session_key)
         self._delivery.wake(outgoing)

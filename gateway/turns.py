@@ -20,10 +20,11 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from gateway import ledger
+from gateway import ledger, outbox
 from gateway.feeds import Feed
-from gateway.ledger import Draft, InboxRow, InboxState, OutboxRow
+from gateway.ledger import InboxRow, InboxState
 from gateway.live import LiveView
+from gateway.outbox import Draft, OutboxRow
 from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from gateway.probation import Probation
@@ -195,7 +196,7 @@ class Turns:
             yield
             return
         turn_id = active.work.turn_id
-        known = await ledger.live_message(self._store, turn_id) if active.work.resumed else None
+        known = await outbox.live_message(self._store, turn_id) if active.work.resumed else None
         active.live = LiveView(self._delivery, self._clock, self._live(), targets[0], turn_id, self._say)
         active.live.start(known)
         try:
@@ -254,7 +255,7 @@ class Turns:
         answer_jobs = (
             agent.close(request, outcome, shown),
             *_closings(active, outcome.state, shown, outcome.usage, now),
-            ledger.enqueue([*drafts, *more], now),
+            outbox.enqueue([*drafts, *more], now),
         )
         outgoing = (await self._commit((*jobs, *answer_jobs)))[-1]
         reached("turn.closed")
@@ -314,7 +315,7 @@ class Turns:
                 (
                     *jobs,
                     *_closings(active, "failed", shown, None, now),
-                    ledger.enqueue([*drafts, *more], now),
+                    outbox.enqueue([*drafts, *more], now),
                 )
             )
         )[-1]

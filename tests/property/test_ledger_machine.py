@@ -9,8 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from gateway import ledger
-from gateway.ledger import Draft, Judged
+from gateway import ledger, outbox
+from gateway.ledger import Judged
+from gateway.outbox import Draft
 from gateway.schema import PART
 from hermes.adapter import Piece
 from hermes.events import Target, Watermark
@@ -95,7 +96,7 @@ class Ledger(RuleBasedStateMachine):
     @rule(target=rows, key=st.integers(0, 5), fail=st.booleans())
     def enqueue(self, key: int, fail: bool) -> int:
         draft = Draft(f"k{key}", Target("telegram", "1"), Piece("text"))
-        made = self.run(ledger.enqueue([draft], self.clock), fail=fail)
+        made = self.run(outbox.enqueue([draft], self.clock), fail=fail)
         if fail:
             return 0
         assert bool(made) == (draft.key not in self.keys)
@@ -112,11 +113,11 @@ class Ledger(RuleBasedStateMachine):
         if self.outbox.get(row) != allowed:
             return
         jobs: dict[str, tuple[Job, str]] = {
-            "claim": (ledger.claim(row, self.clock), "sending"),
-            "receipt": (ledger.receipt(row, "9", None, self.clock), "sent"),
-            "requeue": (ledger.requeue(row, due_at=0, again=True, attempts=1, error="e"), "queued"),
-            "dead": (ledger.write_off(row, "dead", "e", self.clock), "dead"),
-            "dropped": (ledger.write_off(row, "dropped", "e", self.clock), "dropped"),
+            "claim": (outbox.claim(row, self.clock), "sending"),
+            "receipt": (outbox.receipt(row, "9", None, self.clock), "sent"),
+            "requeue": (outbox.requeue(row, due_at=0, again=True, attempts=1, error="e"), "queued"),
+            "dead": (outbox.write_off(row, "dead", "e", self.clock), "dead"),
+            "dropped": (outbox.write_off(row, "dropped", "e", self.clock), "dropped"),
         }
         job, state = jobs[what]
         self.run(job, fail=fail)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gateway.commands import parse_command
-from gateway.delivery import DeliveryRules, Fate, decide
 from gateway.door import DoorRules, RateBook, Standing, judge
-from gateway.ledger import OutboxRow
+from gateway.fate import DeliveryRules, Fate, decide
+from gateway.outbox import OutboxRow
 from gateway.pace import Pacer, Window
 from gateway.pairing import CODE_LENGTH, MAX_PENDING, Pairings
 from gateway.router import SharingRules, format_target, parse_target, session_key
