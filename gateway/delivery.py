@@ -74,6 +74,10 @@ class Delivery:
         """Rows that wait or are being sent."""
         return sum(len(lane.rows) for lane in self._lanes.values())
 
+    def serves(self, instance: str) -> bool:
+        """Whether this process runs that platform."""
+        return instance in self._adapters
+
     def compose(
         self, targets: Sequence[Target], markdown: str, key: str, kind: outbox.OutboxKind = "reply"
     ) -> list[Draft]:
@@ -94,9 +98,11 @@ class Delivery:
     async def recover(self) -> None:
         """Take up the rows of an earlier process; those at `sending` have an unknown outcome.
 
-        Before the adapters start.
+        Before the adapters start. Rows for platforms that are not run here wait for a process that runs them.
         """
         for row in await outbox.open_outbox(self._store):
+            if not self.serves(row.target.instance):
+                continue
             if row.state != "sending":
                 self.wake([row])
                 continue

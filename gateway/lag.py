@@ -15,11 +15,12 @@ _NOTABLE = 0.5
 
 
 class LoopLag:
-    """Measures by sleeping: `last` and `worst` (since start) in seconds."""
+    """Measures by sleeping: `last` and `worst` (since start) in seconds; `tasks` that the loop holds."""
 
     def __init__(self) -> None:
         self.last = 0.0
         self.worst = 0.0
+        self.tasks = 0
 
     async def measure(self) -> None:
         """Run for ever."""
@@ -29,5 +30,6 @@ class LoopLag:
             await asyncio.sleep(_EVERY)
             self.last = max(0.0, loop.time() - before - _EVERY)
             self.worst = max(self.worst, self.last)
+            self.tasks = len(asyncio.all_tasks())
             if self.last > _NOTABLE:
                 log.warning("loop.late", seconds=round(self.last, 3))

@@ -72,6 +72,7 @@ class Report:
                 "dead": core.delivery.dead,
                 "lost": core.delivery.lost,
             },
+            "tasks": self._lag.tasks,
             "loop_lag": {"last": round(self._lag.last, 4), "worst": round(self._lag.worst, 4)},
             "settings": {
                 "number": core.settings.current().number,
@@ -109,6 +110,7 @@ class Report:
             "outbox_sent_total": core.delivery.sent,
             "outbox_dead_total": core.delivery.dead,
             "outbox_lost_total": core.delivery.lost,
+            "asyncio_tasks": self._lag.tasks,
             "loop_lag_seconds": self._lag.last,
             "loop_lag_worst_seconds": self._lag.worst,
         }

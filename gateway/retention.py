@@ -33,7 +33,7 @@ def prune(now: float, rules: Rules) -> Job:
     def job(connection: sqlite3.Connection) -> int:
         changed = 0
         for sql, before in _statements(now, rules):
-            changed += connection.execute(sql, (before, _BITE)).rowcount
+            changed += connection.execute(sql, {"now": now, "before": before, "bite": _BITE}).rowcount
         day = time.strftime("%Y-%m-%d", time.gmtime(now - rules.counters))
         connection.execute("DELETE FROM verdicts WHERE day < ?", (day,))
         return changed
@@ -45,28 +45,39 @@ def _statements(now: float, rules: Rules) -> list[tuple[str, float]]:
     return [
         (
             """UPDATE inbox SET event = NULL, answer = NULL WHERE id IN (
-                SELECT id FROM inbox WHERE event IS NOT NULL AND closed_at < ? AND state <> 'dead' LIMIT ?)""",
+                SELECT id FROM inbox WHERE event IS NOT NULL AND closed_at < :before AND state <> 'dead' LIMIT :bite)""",
             now - rules.inbox_raw,
         ),
         (
             """DELETE FROM inbox WHERE id IN (
-                SELECT id FROM inbox WHERE closed_at IS NOT NULL AND received_at < ? AND state <> 'dead' LIMIT ?)""",
+                SELECT id FROM inbox WHERE closed_at IS NOT NULL AND received_at < :before AND state <> 'dead' LIMIT :bite)""",
             now - rules.keys,
         ),
         (
-            "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE state = 'dead' AND received_at < ? LIMIT ?)",
+            "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE state = 'dead' AND received_at < :before LIMIT :bite)",
             now - max(rules.dead_letters, rules.keys),
         ),
         (
-            "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE state = 'sent' AND closed_at < ? LIMIT ?)",
+            "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE state = 'sent' AND closed_at < :before LIMIT :bite)",
             now - rules.outbox,
         ),
         (
-            "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE state IN ('dead', 'dropped') AND closed_at < ? LIMIT ?)",
+            """UPDATE outbox SET state = 'dead', error = 'nothing has run its platform since', closed_at = :now
+                WHERE id IN (SELECT id FROM outbox WHERE state IN ('queued', 'sending') AND created_at < :before LIMIT :bite)""",
+            now - max(rules.outbox, rules.keys),
+        ),
+        (
+            """UPDATE inbox SET state = 'dead', answer = 'nothing has run its platform since', closed_at = :now
+                WHERE id IN (SELECT id FROM inbox WHERE state = 'waiting' AND received_at < :before LIMIT :bite)""",
+            now - rules.keys,
+        ),
+        (
+            """DELETE FROM outbox WHERE id IN (
+                SELECT id FROM outbox WHERE state NOT IN ('queued', 'sending', 'sent') AND closed_at < :before LIMIT :bite)""",
             now - rules.dead_letters,
         ),
         (
-            "DELETE FROM unparsable WHERE id IN (SELECT id FROM unparsable WHERE at < ? LIMIT ?)",
+            "DELETE FROM unparsable WHERE id IN (SELECT id FROM unparsable WHERE at < :before LIMIT :bite)",
             now - rules.inbox_raw,
         ),
     ]

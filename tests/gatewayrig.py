@@ -116,8 +116,9 @@ async def rig(
     clock: Clock | None = None,
     rules: ResumeRules | None = None,
     platform: Adapter | None = None,
+    instance: str = "telegram",
 ) -> AsyncIterator[Rig]:
-    """Start a gateway over `root`. `platform`: a real adapter in place of the stand-in.
+    """Start a gateway over `root`. `platform`: a real adapter in place of the stand-in; `instance`: its name.
 
     At the end of the block it ends as a kill would end it: nothing is drained.
     """
@@ -135,7 +136,7 @@ async def rig(
         settings = LiveSettings(home, SCHEMA, snapshot, environ={})
         thinking = await wiring.build_host(store, settings, home, clock, model)
         stack.push_async_callback(thinking.behind.aclose)
-        adapters: dict[str, Adapter] = {"telegram": platform or adapter}
+        adapters: dict[str, Adapter] = {instance: platform or adapter}
         core = await join(settings, store, clock, thinking, adapters)
         for part in (core.agents, core.delivery, core.sessions):
             stack.push_async_callback(part.aclose)

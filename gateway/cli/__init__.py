@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("gateway.cli.config:app", "Look at the configuration and change it."),
     "pairing": ("gateway.cli.pairing:app", "Admit people who wrote for the first time."),
     "sessions": ("gateway.cli.sessions:app", "Look at conversations."),
+    "deadletters": ("gateway.cli.deadletters:app", "Look at what was given up, and try it again."),
     "doctor": ("gateway.cli.doctor:app", "Find what is damaged, and mend it."),
 }
 USAGE = 2

@@ -1,0 +1,21 @@
+"""What the control socket can ask of a running gateway, one module for each kind of thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gateway.control import Handler
+from gateway.handlers import daemon, letters, pairing, sessions
+
+if TYPE_CHECKING:
+    from gateway.app import Gateway
+
+__all__ = ["control_handlers"]
+
+_KINDS = (daemon, pairing, sessions, letters)
+
+
+def control_handlers(gateway: Gateway) -> Mapping[str, Handler]:
+    """The operations by name."""
+    return {name: handler for kind in _KINDS for name, handler in kind.operations(gateway).items()}

@@ -1,0 +1,57 @@
+"""Who is admitted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from gateway.control import Handler
+from gateway.handlers.request import text
+from hermes.errors import HermesError
+from hermes.messages import JSONObject
+
+if TYPE_CHECKING:
+    from gateway.app import Gateway
+
+__all__ = ["operations"]
+
+
+def operations(gateway: Gateway) -> Mapping[str, Handler]:
+    """The operations by name."""
+    ops = _Operations(gateway)
+    return {
+        "pairing.list": ops.pairing_list,
+        "pairing.approve": ops.pairing_approve,
+        "pairing.revoke": ops.pairing_revoke,
+    }
+
+
+class _Operations:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def pairing_list(self, _: JSONObject) -> JSONObject:
+        now = time.time()
+        listed = self._gateway.core.pairings.listed()
+        live = [p for p in listed if p.state == "approved" or (p.expires_at or 0) > now]
+        return {"pairings": [asdict(p) for p in live]}
+
+    async def pairing_approve(self, request: JSONObject) -> JSONObject:
+        core = self._gateway.core
+        try:
+            pairing, job = core.pairings.approve(text(request, "code"), time.time())
+        except LookupError as error:
+            raise HermesError(str(error)) from error
+        await core.store.write(job)
+        return {"pairing": asdict(pairing)}
+
+    async def pairing_revoke(self, request: JSONObject) -> JSONObject:
+        core = self._gateway.core
+        try:
+            job = core.pairings.revoke(text(request, "instance"), text(request, "sender"))
+        except LookupError as error:
+            raise HermesError(error.args[0]) from error
+        await core.store.write(job)
+        return {}
