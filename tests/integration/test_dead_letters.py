@@ -28,6 +28,7 @@ async def _given_up(g: Rig, count: int = 1) -> list[letters.Letter]:
 
 
 async def _revive(g: Rig, letter_id: str) -> letters.Revived:
+    revived: letters.Revived
     (revived,) = await g.core.store.write(letters.revive(letter_id, 1.0))
     g.core.delivery.wake(revived.replies)
     for row in revived.messages:
