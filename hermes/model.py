@@ -41,11 +41,13 @@ class Completion:
     """A whole answer.
 
     `message.role` is "assistant"; thinking that stood in the text is removed from `message.text`.
+    model: `provider/model` that answered; empty where the client does not know it.
     """
 
     message: Message
     usage: Usage = field(default_factory=Usage)
     finish: FinishReason = "stop"
+    model: str = ""
 
 
 class Model(Protocol):
