@@ -21,13 +21,17 @@ from agent_core.models.limits import Limits
 from agent_core.models.providers import PROVIDERS, Models, ProviderConfig, find_ollama, list_models
 from agent_core.parts import HostParts
 from agent_core.settings import LLM, Agents, Language, LocalModelSettings, Provider
-from agent_core.store.behind import Behind
+from agent_core.store import forget
+from agent_core.store.behind import Behind, transcript_lines
 from agent_core.store.database import SqliteStore
+from agent_core.store.forget import Forgotten
 from agent_core.store.index import ensure_current
 from agent_core.store.retention import Rules as StepRules
 from agent_core.store.retention import prune as prune_steps
 from agent_core.store.schema import PART as AGENT_PART
 from agent_core.store.search import search
+from agent_core.store.sessions import rename
+from gateway import forgetting
 from gateway.schema import PART as GATEWAY_PART
 from gateway.settings import NetworkSettings
 from hermes.adapter import Adapter, AdapterContext
@@ -57,12 +61,15 @@ __all__ = [
     "build_host",
     "check_folder",
     "examine",
+    "forget_sessions",
     "language",
     "look_at_store",
     "network",
     "offered_models",
     "open_store",
     "providers",
+    "rename_session",
+    "session_page",
     "step_pruner",
 ]
 
@@ -344,6 +351,25 @@ async def look_at_store(store: Store, home: Home) -> list[JSONObject]:
     from agent_core.store import doctor
 
     return [asdict(finding) for finding in await doctor.check(store, home.root)]
+
+
+async def forget_sessions(
+    store: Store, home: Home, sessions: Sequence[str], now: float
+) -> tuple[list[Forgotten], list[Path]]:
+    """Forget conversations everywhere; what was forgotten, and the copies that still hold it."""
+    if not isinstance(store, SqliteStore):
+        raise TypeError("only the store of `open_store` can forget")
+    return await forget.forget_sessions(store, home, sessions, now, [forgetting.forget])
+
+
+async def session_page(store: Store, session_id: str, after: int) -> list[tuple[int, str]]:
+    """The next lines of a conversation's transcript after message `after`, each with its message's id."""
+    return await transcript_lines(store, session_id, after)
+
+
+def rename_session(session_id: str, title: str) -> Job:
+    """A job that names a conversation; its result is the title it got. Raises `ValueError`, `LookupError`."""
+    return rename(session_id, title)
 
 
 class _Search:

@@ -16,6 +16,7 @@ __all__ = [
     "current_session",
     "ensure_session",
     "list_sessions",
+    "rename",
     "resume_session",
     "retitle",
     "save_prompt",
@@ -108,9 +109,7 @@ def retitle(session_key: str, title: str) -> Job:
 
     Raises `LookupError` when the key has no current run, `ValueError` for an empty title.
     """
-    wanted = " ".join(scrub_surrogates(title).split())[:_MAX_TITLE].rstrip()
-    if not wanted:
-        raise ValueError("A title needs at least one character.")
+    wanted = _wanted(title)
 
     def job(connection: sqlite3.Connection) -> str:
         row = connection.execute(
@@ -123,6 +122,27 @@ def retitle(session_key: str, title: str) -> Job:
         return free
 
     return job
+
+
+def rename(session_id: str, title: str) -> Job:
+    """Name a session by its id; returns the title it got. Raises as `retitle` does."""
+    wanted = _wanted(title)
+
+    def job(connection: sqlite3.Connection) -> str:
+        free = _free_title(connection, wanted, session_id)
+        changed = connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (free, session_id))
+        if changed.rowcount == 0:
+            raise LookupError(f"There is no session {session_id}.")
+        return free
+
+    return job
+
+
+def _wanted(title: str) -> str:
+    wanted = " ".join(scrub_surrogates(title).split())[:_MAX_TITLE].rstrip()
+    if not wanted:
+        raise ValueError("A title needs at least one character.")
+    return wanted
 
 
 def _free_title(connection: sqlite3.Connection, wanted: str, session_id: str) -> str:

@@ -12,10 +12,13 @@ from agent_core.store import index, sessions
 from agent_core.store import transcript as t
 from agent_core.store.behind import Behind
 from agent_core.store.database import SqliteStore
-from agent_core.store.retention import Rules, prune, purge_session
+from agent_core.store.forget import Forgotten, forget_sessions
+from agent_core.store.retention import Rules, prune
 from agent_core.store.schema import PART
 from agent_core.store.search import search
 from hermes.agent import SessionSpec
+from hermes.errors import HermesError
+from hermes.home import Home
 from hermes.messages import Message
 
 DAY = 86_400.0
@@ -55,10 +58,14 @@ async def test_a_deleted_session_leaves_no_word_in_any_file(store: SqliteStore, 
     behind.start()
     await behind.wait_written()
     await behind.aclose()
-    ran: list[str] = []
-    assert await purge_session(store, tmp_path, "s1", lambda c: ran.append("others")) == []
-    assert ran == ["others"]
-    for path in (p for p in tmp_path.rglob("*") if p.is_file() and p.name != "sessions.json"):
+    seen: list[Forgotten] = []
+    found, copies = await forget_sessions(
+        store, Home(tmp_path), ["s1"], 9.0, [lambda gone: lambda _: seen.append(gone)]
+    )
+    assert copies == []
+    assert found == seen
+    assert len(found[0].turns) == 300
+    for path in (p for p in tmp_path.rglob("*") if p.is_file()):
         content = path.read_bytes()
         for word in ("xylophone", "secretword", "部署", "机密"):
             assert word.encode() not in content, f"{word} is still in {path.name}"
@@ -72,10 +79,36 @@ async def test_a_deleted_session_leaves_no_word_in_any_file(store: SqliteStore, 
 
 
 async def test_deleting_what_is_not_there_says_so(store: SqliteStore, tmp_path: Path) -> None:
-    assert await purge_session(store, tmp_path, "nobody") is None
+    await turn(store, "a", "s1", "one")
+    with pytest.raises(HermesError, match="no session nobody"):
+        await forget_sessions(store, Home(tmp_path), ["s1", "nobody"], 9.0)
+    assert len(await t.history(store, "s1")) == 1  # all of them or none
+
+
+async def test_a_session_whose_turn_runs_is_not_deleted(store: SqliteStore, tmp_path: Path) -> None:
+    await turn(store, "a", "s1", "one")
+    await store.write(t.begin_turn("open", "s1", {"inputs": []}, 0.0))
+    with pytest.raises(HermesError, match="under way"):
+        await forget_sessions(store, Home(tmp_path), ["s1"], 9.0)
 
 
 async def test_the_copies_that_still_hold_the_words_are_named(store: SqliteStore, tmp_path: Path) -> None:
     copy = tmp_path / "state.db.v1.bak"
     await asyncio.to_thread(copy.write_bytes, b"an older copy")
-    assert await purge_session(store, tmp_path, "s1") == [copy]
+    await turn(store, "a", "s1", "one")
+    assert (await forget_sessions(store, Home(tmp_path), ["s1"], 9.0))[1] == [copy]
+
+
+async def test_files_of_long_results_go_with_the_session_that_names_them(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    home = Home(tmp_path)
+    mine, other = f"read_file-{'a' * 16}.txt", f"read_file-{'b' * 16}.txt"
+    await asyncio.to_thread(home.spills.mkdir)
+    for name in (mine, other):
+        await asyncio.to_thread((home.spills / name).write_text, "long")
+    await turn(store, "a", "s1", "one")
+    shown = Message("tool", f'read_file with path "spill:{mine}" shows the rest', tool_call_id="c")
+    await store.write(t.append_messages("s1", None, [shown], 1.0))
+    await forget_sessions(store, home, ["s1"], 9.0)
+    assert [p.name for p in home.spills.iterdir()] == [other]
