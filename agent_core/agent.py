@@ -285,7 +285,7 @@ def bounded(messages: list[Message]) -> list[Message]:
 
 
 def _with_shown(turn: Rebuilt, outcome: TurnOutcome, shown: str, at: float) -> list[Message]:
-    """The turn's messages; where the model had no last word, what the user was told is one."""
+    """The turn's messages; where the model had no last word, what the user was told stands aside."""
     if outcome.state == "answered" or not shown.strip():
         return list(turn.messages)
-    return [*turn.messages, Message("assistant", shown, at=at)]
+    return [*turn.messages, Message("assistant", shown, at=at, aside=True)]

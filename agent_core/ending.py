@@ -24,10 +24,10 @@ def ending(outcome: TurnOutcome, model: str | None, at: float) -> transcript.End
 def compose(steps: Sequence[transcript.Step], shown: str, at: float) -> list[Message]:
     """The message rows of a turn that nobody ran to its end.
 
-    What its steps hold, and what the user was told.
+    What its steps hold, and what the user was told, which are not the model's words.
     """
     messages = rebuild((s.kind, s.content) for s in steps).messages
-    return [*messages, Message("assistant", shown, at=at)] if shown.strip() else messages
+    return [*messages, Message("assistant", shown, at=at, aside=True)] if shown.strip() else messages
 
 
 def title_of(text: str) -> str:

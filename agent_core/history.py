@@ -13,12 +13,14 @@ from dataclasses import replace
 
 from hermes.messages import Message, ToolCall, scrub_surrogates
 
-__all__ = ["INTERRUPTED", "blocks", "clean", "distinct", "legal"]
+__all__ = ["INTERRUPTED", "UNANSWERED", "blocks", "clean", "distinct", "legal"]
 
 INTERRUPTED = (
     "[interrupted: this call had begun when the program stopped. It may have run, wholly or in part; there "
     "is no result. Look at what is there before you decide whether to call it again.]"
 )
+
+UNANSWERED = "[You did not answer this; the program told the user: {told}]"
 
 
 def clean(message: Message) -> Message:
@@ -39,7 +41,8 @@ def distinct(message: Message) -> Message:
 def legal(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages as a legal request.
 
-    Stubs for missing results; orphans, duplicates and empty blocks dropped.
+    Stubs for missing results; orphans, duplicates and empty blocks dropped; what the system said in the
+    assistant's place is a note, lest the model take it for its own words and say the like again.
     """
     taken: set[str] = set()
     out: list[Message] = []
@@ -47,7 +50,9 @@ def legal(messages: Sequence[Message]) -> tuple[Message, ...]:
         head = block[0]
         if head.role == "tool":
             continue  # a result whose call is not here
-        if head.role == "assistant":
+        if head.aside:
+            _append(out, Message("user", UNANSWERED.format(told=head.text.strip()), at=head.at))
+        elif head.role == "assistant":
             if head.tool_calls:
                 head = _with_words_before(head, out)
                 out.extend(_paired(head, block[1:], taken))

@@ -71,6 +71,8 @@ class Message:
     call).
     extra: provider fields that must be sent back as they came (reasoning details); never shown.
     at: seconds since the epoch; 0 where nobody knows.
+    aside: the system said it in the assistant's place (why there is no answer). It is kept for people; a model
+    must never read it as its own words.
     """
 
     role: Role
@@ -80,6 +82,7 @@ class Message:
     name: str | None = None
     extra: JSONObject = field(default_factory=dict)
     at: float = 0.0
+    aside: bool = False
 
     def to_json(self) -> JSONObject:
         """A JSON object; fields that are empty are left out."""
@@ -94,6 +97,8 @@ class Message:
             out["extra"] = self.extra
         if self.at:
             out["at"] = self.at
+        if self.aside:
+            out["aside"] = True
         return out
 
     @classmethod
@@ -107,6 +112,7 @@ class Message:
             name=raw.get("name"),
             extra=dict(raw.get("extra", {})),
             at=raw.get("at", 0.0),
+            aside=bool(raw.get("aside", False)),
         )
 
 

@@ -1,7 +1,7 @@
 """Repair of conversations."""
 
 from agent_core.context.window import TrailingWindow
-from agent_core.history import INTERRUPTED, legal
+from agent_core.history import INTERRUPTED, UNANSWERED, legal
 from hermes.messages import Message, ToolCall
 from hermes.model import ModelRequest
 from tests.agentrig import assert_legal, texts
@@ -80,3 +80,17 @@ async def test_what_fits_is_not_touched() -> None:
 def test_two_people_in_a_row_become_one_message() -> None:
     mended = legal([Message("user", "a"), Message("assistant", " "), Message("user", "b")])
     assert texts(mended) == [("user", "a\n\nb")]
+
+
+def test_what_the_system_said_in_the_models_place_is_a_note_and_not_its_own_words() -> None:
+    told = Message("assistant", "The model cannot be reached.", aside=True)
+    mended = legal([Message("user", "go"), told, Message("user", "again"), Message("assistant", "done")])
+    assert_legal(ModelRequest("", mended))
+    assert texts(mended) == [
+        ("user", f"go\n\n{UNANSWERED.format(told='The model cannot be reached.')}\n\nagain"),
+        ("assistant", "done"),
+    ]
+    after_work = legal([Message("user", "go"), asks("c1"), result("c1"), told])
+    assert_legal(ModelRequest("", after_work))
+    assert [m.role for m in after_work] == ["user", "assistant", "tool", "user"]
+    assert Message.from_json(told.to_json()) == told
