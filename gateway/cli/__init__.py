@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "pairing": ("gateway.cli.pairing:app", "Admit people who wrote for the first time."),
     "sessions": ("gateway.cli.sessions:app", "Look at conversations."),
     "deadletters": ("gateway.cli.deadletters:app", "Look at what was given up, and try it again."),
+    "logs": ("gateway.cli.logs:app", "Show the daemon's log."),
     "doctor": ("gateway.cli.doctor:app", "Find what is damaged, and mend it."),
 }
 USAGE = 2

@@ -41,7 +41,7 @@ class House:
             trust_env=False, timeout=60.0, base_url=f"http://127.0.0.1:{self.port}"
         )
         self.config = self._settings()
-        self._cli = Installation(self.home)
+        self.cli = Installation(self.home)
         telegram.add_chat(HOOK_CHAT)
         self.write()
 
@@ -110,17 +110,17 @@ class House:
     async def aclose(self) -> None:
         """End what is left."""
         await self.client.aclose()
-        await self._cli.aclose()
+        await self.cli.aclose()
         for daemon in self.daemons:
             await daemon.kill()
 
     async def hermes(self, *words: str, stdin: str = "") -> Done:
         """Run a command to its end."""
-        return await self._cli.run(*words, stdin=stdin)
+        return await self.cli.run(*words, stdin=stdin)
 
     async def status(self) -> dict[str, Any]:
         """`hermes status --json`."""
-        return await self._cli.status()
+        return await self.cli.status()
 
     async def platform(self, name: str, state: str, timeout: float = 15.0) -> dict[str, Any]:
         """Wait until a platform is in a state; what is said of it."""
