@@ -8,8 +8,6 @@ that neither a kill nor a full disk leaves a gap. Lines: `{"id", "turn", ...mess
 from __future__ import annotations
 
 import asyncio
-import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,17 +19,15 @@ from agent_core.store.jsonl import (
     append_lines,
     mend_tail,
     read_lines,
-    replace_file,
-    session_folder,
     transcript_path,
 )
 from agent_core.store.rows import dump, message_of
+from agent_core.store.session_list import write_session_index
 from hermes.clock import Clock, SystemClock
 from hermes.errors import StoreError
-from hermes.messages import JSONObject
 from hermes.store import Store
 
-__all__ = ["Behind", "transcript_lines", "write_session_index"]
+__all__ = ["Behind", "transcript_lines"]
 
 _log = structlog.get_logger(__name__)
 
@@ -227,22 +223,3 @@ async def transcript_lines(store: Store, session_id: str, after: int) -> list[tu
         (session_id, after, _PAGE),
     )
     return [(r["id"], dump({"id": r["id"], "turn": r["turn_id"], **message_of(r).to_json()})) for r in rows]
-
-
-async def write_session_index(store: Store, home: Path, agents: set[str]) -> None:
-    """Write `sessions.json` of each agent from the rows. Raises `OSError`, `StoreError`."""
-    rows = await store.read(
-        "SELECT id, agent_id, key, platform, kind, chat, thread, title, started_at, last_at, closed_at,"
-        " message_count AS messages FROM sessions ORDER BY started_at, id"
-    )
-    await asyncio.to_thread(_write_indexes, home, rows, agents)
-
-
-def _write_indexes(home: Path, rows: Sequence[sqlite3.Row], agents: set[str]) -> None:
-    found: dict[str, list[JSONObject]] = {agent: [] for agent in agents}
-    for row in rows:
-        if row["agent_id"] in found:
-            found[row["agent_id"]].append(dict(row))
-    for agent_id, listed in found.items():
-        text = json.dumps({"sessions": listed}, ensure_ascii=False, indent=1) + "\n"
-        replace_file(session_folder(home, agent_id) / "sessions.json", text)

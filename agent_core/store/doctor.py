@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core.store import faults, index
-from agent_core.store.behind import transcript_lines, write_session_index
+from agent_core.store.behind import transcript_lines
 from agent_core.store.connection import connect_writer
 from agent_core.store.database import SqliteStore
-from agent_core.store.jsonl import read_lines, replace_file, transcript_path
+from agent_core.store.jsonl import read_lines, transcript_path
+from agent_core.store.replacement import replace_file
 from agent_core.store.rows import dump
+from agent_core.store.session_list import write_session_index
 from agent_core.store.transcript import append_messages
 from hermes.errors import StoreError, StoreUnavailable
 from hermes.messages import JSONObject, Message

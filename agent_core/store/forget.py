@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_core.store.behind import write_session_index
 from agent_core.store.database import SqliteStore
 from agent_core.store.index import optimize
 from agent_core.store.jsonl import transcript_path
 from agent_core.store.migrate import backups
+from agent_core.store.session_list import write_session_index
 from hermes.errors import HermesError
 from hermes.home import Home
 from hermes.store import Job

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from agent_core.store.replacement import write_all
 from hermes.messages import JSONObject
 
 __all__ = [
@@ -19,7 +20,6 @@ __all__ = [
     "append_lines",
     "mend_tail",
     "read_lines",
-    "replace_file",
     "session_folder",
     "transcript_path",
 ]
@@ -112,7 +112,7 @@ def append_lines(path: Path, lines: Sequence[str]) -> None:
     try:
         size = os.fstat(descriptor).st_size
         try:
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
         except OSError:
             os.ftruncate(descriptor, size)
             raise
@@ -120,31 +120,8 @@ def append_lines(path: Path, lines: Sequence[str]) -> None:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
 def read_lines(path: Path) -> Iterator[JSONObject | None]:
     """Every line of a transcript as an object, `None` for one that is none. Raises `OSError`."""
     with path.open("rb") as file:
         for line in file:
             yield _parse(line if line.endswith(b"\n") else line + b"\n")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Replace the file atomically and durably, mode 0600. Raises `OSError`, and then the old one stays."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        try:
-            _write_all(descriptor, text.encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
