@@ -14,7 +14,7 @@ from hermes.config import SettingsSource
 from hermes.context import ContextEngine
 from hermes.home import Home
 from hermes.messages import Message
-from hermes.model import Model
+from hermes.model import Model, Task
 from hermes.services import Services
 from hermes.store import Store
 from hermes.tools import ToolBox
@@ -40,6 +40,8 @@ class HostParts:
 
     model: the model for an agent id, or the one of that name, shared; raises `ModelError` (kind "config") where none is set up.
     model_name: its `provider/model`, empty where none is set up.
+    auxiliary: the models for work beside the conversation (a title, a summary, a choice), to be asked in this
+        order until one answers; empty where there is none, or only the embedded one.
     workspace: the folder of agents that have none of their own. result_chars: the cap of a tool result.
     """
 
@@ -55,6 +57,7 @@ class HostParts:
     result_chars: Callable[[], int] = lambda: 30_000
     behind: Behind | None = None
     close_models: Callable[[], Awaitable[None]] = _nothing
+    auxiliary: Callable[[Task, str], Sequence[Model]] = lambda _task, _agent_id: ()
     engine: Callable[[Callable[[Sequence[Message]], int]], ContextEngine] = TrailingWindow
 
     def agent_entry(self, agent_id: str) -> AgentEntry:

@@ -8,9 +8,12 @@ from typing import Literal, Protocol
 
 from hermes.messages import JSONObject, Message, Usage
 
-__all__ = ["Completion", "FinishReason", "Model", "ModelRequest", "ToolSpec"]
+__all__ = ["Completion", "FinishReason", "Model", "ModelRequest", "Task", "ToolSpec"]
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
+
+Task = Literal["title", "summary", "classify"]
+"""Work of a model beside the conversation."""
 
 
 @dataclass(frozen=True, slots=True)

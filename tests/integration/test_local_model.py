@@ -163,6 +163,7 @@ async def test_it_dies_with_a_parent_that_is_killed(models: Path) -> None:
 OFF = """
 import asyncio, sys
 from pathlib import Path
+from agent_core.models.chosen import ChosenModels
 from gateway import wiring
 from gateway.config.loading import load
 from hermes.home import Home
@@ -174,7 +175,7 @@ class Settings:
         return snapshot
 
 async def main():
-    models = wiring.ChosenModels(Settings())
+    models = ChosenModels(Settings(), wiring.network)
     await models.prepare()
     models("main")
     await models.aclose()
