@@ -20,7 +20,9 @@ INTERRUPTED = (
     "is no result. Look at what is there before you decide whether to call it again.]"
 )
 
-UNANSWERED = "[You did not answer this; the program told the user: {told}]"
+UNANSWERED = "[no answer was given to this]"
+"""Stands for a sentence of the system, lest the model take it for its own words and say the like again. It keeps
+the message that failed apart from the next one, which must not bring it to life again."""
 
 
 def clean(message: Message) -> Message:
@@ -41,8 +43,8 @@ def distinct(message: Message) -> Message:
 def legal(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages as a legal request.
 
-    Stubs for missing results; orphans, duplicates and empty blocks dropped; what the system said in the
-    assistant's place is a note, lest the model take it for its own words and say the like again.
+    Stubs for missing results; orphans, duplicates and empty blocks dropped; a short note in place of what the
+    system said.
     """
     taken: set[str] = set()
     out: list[Message] = []
@@ -51,7 +53,7 @@ def legal(messages: Sequence[Message]) -> tuple[Message, ...]:
         if head.role == "tool":
             continue  # a result whose call is not here
         if head.aside:
-            _append(out, Message("user", UNANSWERED.format(told=head.text.strip()), at=head.at))
+            _append(out, replace(head, text=UNANSWERED))
         elif head.role == "assistant":
             if head.tool_calls:
                 head = _with_words_before(head, out)

@@ -143,8 +143,11 @@ async def test_an_aborted_turn_keeps_what_was_said(rig: Rig) -> None:
     await rig.store.write(rig.host.abort(request.turn_id, "dead", "I put it aside."))
     assert await rig.host.unfinished() == []
     await rig.say(agent, "next")
-    said = "kills the process\n\n" + UNANSWERED.format(told="I put it aside.") + "\n\nnext"
-    assert texts(model_of(rig).requests[-1].messages)[2:] == [("user", said)]
+    assert texts(model_of(rig).requests[-1].messages)[2:] == [
+        ("user", "kills the process"),
+        ("assistant", UNANSWERED),
+        ("user", "next"),
+    ]
     stored = await transcript.history(rig.store, agent.session_id)
     assert texts(stored)[2:4] == [("user", "kills the process"), ("assistant", "I put it aside.")]
 
@@ -160,8 +163,11 @@ async def test_a_turn_that_never_ran_is_closed_from_its_steps(rig: Rig) -> None:
     await rig.store.write(agent.close(again, stopped, "Stopped."))
     agent.settled(again, stopped, "Stopped.")
     await rig.say(agent, "next")
-    said = "hello\n\n" + UNANSWERED.format(told="Stopped.") + "\n\nnext"
-    assert texts(model_of(rig).requests[0].messages) == [("user", said)]
+    assert texts(model_of(rig).requests[0].messages) == [
+        ("user", "hello"),
+        ("assistant", UNANSWERED),
+        ("user", "next"),
+    ]
 
 
 async def test_redo_takes_the_last_turn_out_in_the_same_transaction(rig: Rig) -> None:

@@ -87,10 +87,13 @@ def test_what_the_system_said_in_the_models_place_is_a_note_and_not_its_own_word
     mended = legal([Message("user", "go"), told, Message("user", "again"), Message("assistant", "done")])
     assert_legal(ModelRequest("", mended))
     assert texts(mended) == [
-        ("user", f"go\n\n{UNANSWERED.format(told='The model cannot be reached.')}\n\nagain"),
+        ("user", "go"),
+        ("assistant", UNANSWERED),
+        ("user", "again"),
         ("assistant", "done"),
     ]
     after_work = legal([Message("user", "go"), asks("c1"), result("c1"), told])
     assert_legal(ModelRequest("", after_work))
-    assert [m.role for m in after_work] == ["user", "assistant", "tool", "user"]
+    assert [m.role for m in after_work] == ["user", "assistant", "tool", "assistant"]
+    assert after_work[-1].text == UNANSWERED
     assert Message.from_json(told.to_json()) == told
