@@ -11,9 +11,10 @@ from typing import Any
 from bench.figure import Figure
 from bench.machine import describe
 
-__all__ = ["table", "write"]
+__all__ = ["table", "write", "write_soak"]
 
 _HERE = Path(__file__).parent
+_SOAK_FILE = _HERE / "soak.json"
 _PACKAGES = ("aiohttp", "httpx", "uvloop", "python-telegram-bot", "pydantic")
 _HEAD = """# Figures
 
@@ -32,6 +33,18 @@ _TAIL = """
 
 | figure | peer | how | others |
 |---|---|---|---|
+{rows}
+"""
+_SOAK = """
+## Soak
+
+Measured by `python -m bench.soak --write` on {date}: {machine}; Python {python}. {turns:,} turns over {sessions:,}
+sessions (nine in ten by the API, one in ten a Telegram chat, one a webhook), each visited once a round in another
+order, idle agents closed after {idle:g} s; sampled at rest. {wrong} messages without exactly one answer. Memory at
+the end is {growth:.3f} times that after each session was visited once (bound: 1.15). Others took {others} cores.
+
+| turns | s | RSS, MB | fds | threads | tasks | children | state.db, MB | WAL, MB | transcripts, MB | list, MB | logs, kB |
+|---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}
 """
 
@@ -54,7 +67,39 @@ def write(figures: Sequence[Figure]) -> None:
         for name, entry in peer["figures"].items()
     ]
     tail = _TAIL.format(text=peer["text"], rows="\n".join(rows))
-    (_HERE / "results.md").write_text(f"{head}{table(figures)}\n{tail}", encoding="utf-8")
+    (_HERE / "results.md").write_text(f"{head}{table(figures)}\n{tail}{_soak()}", encoding="utf-8")
+
+
+def write_soak(record: dict[str, Any]) -> None:
+    """Keep what a soak came to, and show it in bench/results.md."""
+    _SOAK_FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    results = _HERE / "results.md"
+    before = results.read_text(encoding="utf-8").partition("\n## Soak\n")[0]
+    results.write_text(f"{before.rstrip()}\n{_soak()}", encoding="utf-8")
+
+
+def _soak() -> str:
+    if not _SOAK_FILE.exists():
+        return ""
+    record: dict[str, Any] = json.loads(_SOAK_FILE.read_text(encoding="utf-8"))
+    load = record["load"]
+    return _SOAK.format(
+        **record["machine"],
+        turns=record["samples"][-1]["turns"],
+        sessions=load["sessions"],
+        idle=load["idle_ttl"],
+        wrong=len(record["wrong"]) or "No",
+        growth=record["growth"],
+        others=record["others_cores"],
+        rows="\n".join(_soak_row(sample) for sample in record["samples"]),
+    )
+
+
+def _soak_row(sample: dict[str, Any]) -> str:
+    cells = [f"{sample['turns']:,}", f"{sample['seconds']:.0f}", sample["rss"]]
+    cells += [sample[name] for name in ("fds", "threads", "tasks", "children")]
+    cells += [f"{sample[name] / 1e6:.1f}" for name in ("database", "wal", "transcripts", "index")]
+    return f"| {' | '.join(str(cell) for cell in [*cells, round(sample['logs'] / 1000)])} |"
 
 
 def _peer() -> dict[str, Any]:

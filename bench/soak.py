@@ -27,14 +27,14 @@ import psutil
 
 from bench.daemon import API_KEY, SECRET, Daemon, daemon
 from bench.machine import OthersCores, describe
+from bench.results import write_soak
 from bench.wire import Wire, api_turn, hook
 from tests.peers.programs import peer_program
 from tests.peers.telegram.control import TelegramPeerControl
 from tests.peers.telegram.server import TOKEN
 
-__all__ = ["FILE", "Load", "Sample", "Soak", "soak"]
+__all__ = ["Load", "Sample", "Soak", "soak"]
 
-FILE = Path(__file__).with_name("soak.json")
 HOOK_CHAT = 777_000
 _AT_ONCE = 24
 _MARK = re.compile(r"\b(n-\d+) is what")
@@ -260,14 +260,14 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=usual.sessions)
     parser.add_argument("--every", type=int, default=usual.every)
     parser.add_argument("--cache", type=int, default=usual.cache)
-    parser.add_argument("--write", action="store_true", help="write bench/soak.json")
+    parser.add_argument("--write", action="store_true", help="keep the figures for bench/results.md")
     options = parser.parse_args()
     load = Load(options.turns, options.sessions, every=options.every, cache=options.cache)
     done = soak(load, lambda sample: print(json.dumps(asdict(sample)), flush=True))
     print(f"memory x {done.growth:.3f}, {len(done.wrong)} wrong, others {done.others_cores}", file=sys.stderr)
     if options.write:
         record = {"machine": describe([]), "growth": round(done.growth, 3), **asdict(done)}
-        FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_soak(record)
     return int(bool(done.wrong))
 
 

@@ -33,7 +33,8 @@ TIME_LIMITS = {
     "strace": 300,
     "boot": 1800,
     "image": 1800,
-    "soak": 7200,
+    "soak": 1800,
+    "chaos": 600,
 }
 TIERS = {*TIME_LIMITS, "integration", "bench"}
 # asyncio's debug mode is slow, so it is on only where nothing is measured.
