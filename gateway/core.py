@@ -16,6 +16,7 @@ from gateway.fate import DeliveryRules
 from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
 from gateway.live import LiveRules
+from gateway.modes import Modes
 from gateway.pairing import Pairings
 from gateway.parts import Parts
 from gateway.router import Route, SharingRules, parse_target, route
@@ -131,7 +132,7 @@ async def join(
 
     parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence, live, busy)
     turns = Turns(parts)
-    sessions = Sessions(parts, turns)
+    sessions = Sessions(parts, turns, await Modes.load(store))
     pairings = await Pairings.load(store)
     supervisor = Supervisor(adapters, clock)
     way_in = IntakeParts(

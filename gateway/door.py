@@ -58,7 +58,11 @@ class Decision:
 def judge(
     event: Event, rules: DoorRules, standing: Standing, now: float, *, control: bool = False
 ) -> Decision:
-    """Decide on one event. `control`: a command such as /stop, which no rate holds back."""
+    """Decide on one event.
+
+    `control`: a command such as /stop. It never waits, so the `standing` is that of its sender's commands alone,
+    and what is over the rate is refused.
+    """
     if event.admitted is None and event.sender.is_bot:
         return Decision("ignored", "sender is a bot")
     if not event.addressed:
@@ -89,10 +93,10 @@ def _admission(event: Event, rules: DoorRules, standing: Standing) -> Admission 
 def _rated(
     event: Event, rules: DoorRules, standing: Standing, now: float, admission: Admission, *, control: bool
 ) -> Decision:
-    free = rules.rate is None or control or event.admitted is not None or standing.slot <= now
+    free = rules.rate is None or event.admitted is not None or standing.slot <= now
     if free:
         return Decision("accepted", admission=admission)
-    if standing.deferred >= rules.backlog:
+    if control or standing.deferred >= rules.backlog:
         return Decision("refused", "backlog", admission, notice="backlog")
     return Decision("accepted", "deferred", admission, not_before=standing.slot)
 

@@ -115,20 +115,21 @@ class InstanceIntake:
     def _judge_event(self, event: Event, now: float, undo: list[Callable[[], None]]) -> Judged:
         p = self._parts
         rules = p.rules(self._instance)
-        who = (self._instance, event.sender.id)
-        passed = p.clock.monotonic()  # the book must not be confused by a wall clock that is set back
-        slot, deferred = (passed, 0) if rules.rate is None else p.rates.slot(who, rules.rate, passed)
-        standing = Standing(p.pairings.approved(*who), now + slot - passed, deferred)
         route = p.route(event)
         ticket = uuid.uuid4().hex
-        probe = InboxRow(0, ticket, event, route.key, route.spec.agent_id, "anyone", now)
-        decision = judge(event, rules, standing, now, control=is_unrated(probe))
+        control = is_unrated(InboxRow(0, ticket, event, route.key, route.spec.agent_id, "anyone", now))
+        who = (self._instance, event.sender.id)
+        booked = (self._instance, f"{event.sender.id}\0command") if control else who
+        passed = p.clock.monotonic()  # the book must not be confused by a wall clock that is set back
+        slot, deferred = (passed, 0) if rules.rate is None else p.rates.slot(booked, rules.rate, passed)
+        standing = Standing(p.pairings.approved(*who), now + slot - passed, deferred)
+        decision = judge(event, rules, standing, now, control=control)
         if decision.kind != "accepted":
             return self._turned_away(event, decision, rules, now, undo)
         if rules.rate is not None and event.admitted is None:
             at = slot if decision.not_before else passed
-            p.rates.book(who, at)
-            undo.append(lambda: p.rates.unbook(who, at))
+            p.rates.book(booked, at)
+            undo.append(lambda: p.rates.unbook(booked, at))
         return Judged(
             "accepted",
             self._instance,

@@ -16,6 +16,7 @@ from typing import Literal
 import structlog
 
 from gateway import ledger, outbox
+from gateway.busy import gathered
 from gateway.ledger import InboxRow
 from gateway.parts import Parts
 from gateway.sessions import Sessions, is_control
@@ -87,9 +88,22 @@ def plan(
         else:
             _judge(out, turns[turn_id], tuple(members), rules, now)
     for stop in stops.values():
-        if stop.id not in used:
-            out.endings.append(Ending((stop,), "answered", "nothing_running"))
+        if stop.id in used:
+            continue
+        dropped = _about_to_begin(out.waiting, stop, now)
+        if dropped:
+            out.waiting = [r for r in out.waiting if r not in dropped]
+            out.endings.append(Ending(dropped, "stopped", None))
+        out.endings.append(Ending((stop,), "answered", "stopped" if dropped else "nothing_running"))
     return out
+
+
+def _about_to_begin(waiting: Sequence[InboxRow], stop: InboxRow, now: float) -> tuple[InboxRow, ...]:
+    """What the /stop was about when no turn of its session was open yet: the first message with its other parts."""
+    rows = [r for r in waiting if r.session_key == stop.session_key and r.id < stop.id and not is_control(r)]
+    if not rows or rows[0].early(now) > 0:
+        return ()
+    return tuple(rows[: 1 + gathered(rows[0], rows[1:], "queue")])
 
 
 def _judge(

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import structlog
 
 from gateway import ledger, outbox
-from gateway.busy import gathered, pause_for
+from gateway.busy import pause_for
 from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
 from gateway.ledger import InboxRow
+from gateway.mailbox import Mailbox
+from gateway.modes import Modes
 from gateway.parts import Parts
 from gateway.settings import Busy
 from gateway.turns import ActiveTurn, Turns, TurnWork
@@ -30,9 +31,6 @@ from hermes.failpoint import reached
 __all__ = ["Sessions", "is_control", "is_unrated"]
 
 _MOST_GATHERED = 50
-_MOST_MODES = 4096
-"""Conversations whose own mode is remembered; those set longest ago go first."""
-
 log = structlog.get_logger("gateway.sessions")
 
 
@@ -44,7 +42,7 @@ def is_control(row: InboxRow) -> bool:
 
 
 def is_unrated(row: InboxRow) -> bool:
-    """Whether no rate holds the row back: a control command that carries no words for the model."""
+    """Whether the row never waits for the rate: a control command that carries no words for the model."""
     invocation = parse_command(row.event)
     command = COMMANDS.get(invocation.name) if invocation else None
     if invocation is None or command is None or not command.control:
@@ -52,27 +50,10 @@ def is_unrated(row: InboxRow) -> bool:
     return not (command.speaks and invocation.arguments)
 
 
-@dataclass(slots=True, eq=False)
-class _Mailbox:
-    work: deque[InboxRow | TurnWork] = field(default_factory=deque)
-    task: asyncio.Task[None] | None = None
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    active: ActiveTurn | None = None
-
-    def has_command(self) -> bool:
-        """Whether a command waits, such as /new: what is said after it is not for the turn before it."""
-        return any(isinstance(w, InboxRow) and parse_command(w.event) is not None for w in self.work)
-
-    def put_back(self, rows: Sequence[InboxRow]) -> None:
-        """Rows that were not taken up after all wait again, in the order of arrival."""
-        waiting = sorted((*rows, *self.work), key=lambda w: w.id if isinstance(w, InboxRow) else 0)
-        self.work = deque(waiting)
-
-
 class Sessions:
     """All mailboxes."""
 
-    def __init__(self, parts: Parts, turns: Turns) -> None:
+    def __init__(self, parts: Parts, turns: Turns, modes: Modes) -> None:
         self._store = parts.store
         self._host = parts.host
         self._agents = parts.agents
@@ -82,8 +63,8 @@ class Sessions:
         self._clock = parts.clock
         self._say = parts.say
         self._busy = parts.busy
-        self._modes: OrderedDict[str, Busy] = OrderedDict()
-        self._boxes: dict[str, _Mailbox] = {}
+        self._modes = modes
+        self._boxes: dict[str, Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
         self._idle = asyncio.Event()
@@ -98,11 +79,6 @@ class Sessions:
     def busy(self) -> int:
         """Sessions that have work, and commands that are being answered beside them."""
         return len(self._boxes) + len(self._controls)
-
-    @property
-    def modes(self) -> int:
-        """Conversations with a mode of their own."""
-        return len(self._modes)
 
     def put(self, row: InboxRow) -> None:
         """A new message, committed."""
@@ -151,13 +127,6 @@ class Sessions:
         """Let one message wait for its turn, whatever the mode."""
         self._add(key, row)
 
-    def set_mode(self, key: str, mode: Busy) -> None:
-        """The mode of one conversation, until the next start."""
-        self._modes[key] = mode
-        self._modes.move_to_end(key)
-        if len(self._modes) > _MOST_MODES:
-            self._modes.popitem(last=False)
-
     def resume(self, work: TurnWork) -> None:
         """A turn that an earlier process left open; before any new message of its session."""
         for row in work.rows:
@@ -169,7 +138,7 @@ class Sessions:
     def _add(self, key: str, item: InboxRow | TurnWork) -> None:
         box = self._boxes.get(key)
         if box is None:
-            box = self._boxes[key] = _Mailbox()
+            box = self._boxes[key] = Mailbox()
             self._idle.clear()
         box.work.append(item)
         box.arrived.set()
@@ -179,14 +148,26 @@ class Sessions:
     def stop(self, key: str, row: InboxRow | None = None) -> bool:
         """Ask the session's running turn to stop; its end answers `row`.
 
-        False when none runs that could still be stopped.
+        What is gathered for a turn that has not begun is dropped. False when there is neither.
         """
         box = self._boxes.get(key)
         if box is None or box.active is None or box.active.closing:
-            return False
+            return box is not None and self._drop_gathered(box, row)
         if row is not None:
             box.active.stop_rows.append(row)
         box.active.stop.set()
+        return True
+
+    def _drop_gathered(self, box: Mailbox, stop: InboxRow | None) -> bool:
+        if not box.gathering or stop is None:
+            return False
+        box.gather(self._mode(box.gathering[-1]), _MOST_GATHERED, self._clock.time())
+        rows, box.gathering = box.gathering, []
+        box.arrived.set()
+        jobs = (ledger.close([r.id for r in rows], "stopped", "", None, self._clock.time()),)
+        task = asyncio.create_task(self._close(stop, Reply(self._say("stopped"), jobs), dropped=rows))
+        self._controls.add(task)
+        task.add_done_callback(self._controls.discard)
         return True
 
     async def abandon(self, ticket: str) -> None:
@@ -202,10 +183,15 @@ class Sessions:
                     await self._close(item, Reply(self._say("cancelled")), state="stopped")
                     return
 
-    async def _drain(self, key: str, box: _Mailbox) -> None:
+    async def _drain(self, key: str, box: Mailbox) -> None:
         try:
             while box.work and not self._closing.is_set():
-                await self._one(box, box.work.popleft())
+                item = box.take_next(self._clock.time())
+                if item is None:
+                    box.arrived.clear()
+                    await self._arrived(box, box.next_slot(self._clock.time()))
+                else:
+                    await self._one(box, item)
         finally:
             box.task = None
             if not box.work and self._boxes.get(key) is box:
@@ -213,12 +199,12 @@ class Sessions:
             if not self._boxes or self._closing.is_set():
                 self._check_idle()
 
-    async def _one(self, box: _Mailbox, item: InboxRow | TurnWork) -> None:
+    async def _one(self, box: Mailbox, item: InboxRow | TurnWork) -> None:
         rows = item.rows if isinstance(item, TurnWork) else (item,)
         try:
             if isinstance(item, TurnWork):
                 await self._turn(box, item)
-            elif await self._slot_came(item):
+            else:
                 await self._handle(box, item)
         except Exception:  # whatever went wrong with one message, the next one of the session is handled
             log.exception("session.failed", session=rows[-1].session_key)
@@ -229,28 +215,14 @@ class Sessions:
         if all(box.task is None for box in self._boxes.values()):
             self._idle.set()
 
-    async def _slot_came(self, row: InboxRow) -> bool:
-        """Wait until the rate lets the message through. False: we stop first, and it waits for the next start."""
-        delay = row.early(self._clock.time())
-        if delay <= 0:
-            return True
-        slot = asyncio.ensure_future(self._clock.sleep(delay))
-        closing = asyncio.ensure_future(self._closing.wait())
-        try:
-            await asyncio.wait((slot, closing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            slot.cancel()
-            closing.cancel()
-        return not self._closing.is_set()
-
-    async def _turn(self, box: _Mailbox, work: TurnWork) -> None:
+    async def _turn(self, box: Mailbox, work: TurnWork) -> None:
         def started(active: ActiveTurn | None) -> None:
             box.active = active
 
         late = await self._turns.run(work, started)
         box.put_back(late)
 
-    async def _handle(self, box: _Mailbox, row: InboxRow) -> None:
+    async def _handle(self, box: Mailbox, row: InboxRow) -> None:
         invocation = parse_command(row.event)
         if invocation is None:
             if rows := await self._gather(box, row):
@@ -263,28 +235,31 @@ class Sessions:
         if not reply.later:
             await self._close(row, reply)
 
-    async def _gather(self, box: _Mailbox, row: InboxRow) -> tuple[InboxRow, ...]:
+    async def _gather(self, box: Mailbox, row: InboxRow) -> tuple[InboxRow, ...]:
         """The row with what belongs to it: the other parts of a paste, or a burst.
 
-        Nothing when we stop before all of it is there: it waits for the next start.
+        Nothing when we stop before all of it is there: it waits for the next start. Nothing either when a
+        `/stop` came meanwhile.
         """
-        mode, rows = self._mode(row), [row]
-        while True:
-            count = min(gathered(rows[-1], box.work, mode), _MOST_GATHERED - len(rows))
-            joined = [box.work.popleft() for _ in range(count)]
-            rows += [r for r in joined if isinstance(r, InboxRow)]
-            pause = pause_for(rows[-1], mode)
-            before = len(box.work)
-            if pause <= 0 or len(rows) >= _MOST_GATHERED:
-                return tuple(rows)
-            box.arrived.clear()
-            more = await self._arrived(box, pause)
-            if self._closing.is_set():
-                return ()
-            if not more or len(box.work) == before:
-                return tuple(rows)
+        box.gathering = rows = [row]
+        try:
+            while True:
+                mode = self._mode(row)
+                box.gather(mode, _MOST_GATHERED, self._clock.time())
+                pause = pause_for(rows[-1], mode)
+                before = len(box.work)
+                if pause <= 0 or len(rows) >= _MOST_GATHERED:
+                    return tuple(rows)
+                box.arrived.clear()
+                more = await self._arrived(box, pause)
+                if self._closing.is_set() or box.gathering is not rows:  # a /stop took them
+                    return ()
+                if not more or len(box.work) == before:
+                    return tuple(rows)
+        finally:
+            box.gathering = []
 
-    async def _arrived(self, box: _Mailbox, seconds: float) -> bool:
+    async def _arrived(self, box: Mailbox, seconds: float) -> bool:
         """Whether something comes into the mailbox within the time, and we go on."""
         arrived = asyncio.ensure_future(box.arrived.wait())
         late = asyncio.ensure_future(self._clock.sleep(seconds))
@@ -317,7 +292,7 @@ class Sessions:
             len(box.work) if box else 0,
             lambda: self.stop(row.session_key, row),
             lambda text: self._say_to_turn(row, text),
-            lambda mode: self.set_mode(row.session_key, mode),
+            lambda mode: self._modes.choose(row.session_key, mode, self._clock.time()),
         )
         try:
             return await command.run(request)
@@ -333,8 +308,18 @@ class Sessions:
         if not self.steer(row.session_key, words):
             self._add(row.session_key, words)
 
-    async def _close(self, row: InboxRow, reply: Reply, *, state: ledger.InboxState = "answered") -> None:
-        """Commit a command's reply and what it changes, once, however long the store is away."""
+    async def _close(
+        self,
+        row: InboxRow,
+        reply: Reply,
+        *,
+        state: ledger.InboxState = "answered",
+        dropped: Sequence[InboxRow] = (),
+    ) -> None:
+        """Commit a command's reply and what it changes, once, however long the store is away.
+
+        dropped: messages that the reply's jobs close.
+        """
         drafts = self._delivery.compose(row.event.reply_to, reply.text, row.ticket) if reply.text else []
         now = self._clock.time()
         jobs = (
@@ -355,6 +340,8 @@ class Sessions:
         if reply.forget:
             await self._agents.drop(row.session_key)
         self._delivery.wake(outgoing)
+        for gone in dropped:
+            self._feeds.end(gone.ticket, TurnEnded("stopped", ""))
         self._feeds.end(row.ticket, TurnEnded("answered" if state == "answered" else "stopped", reply.text))
 
     async def drain(self, seconds: float) -> bool:

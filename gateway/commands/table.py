@@ -23,7 +23,7 @@ class CommandRequest:
     """One command to run. waiting: messages in the session's mailbox.
 
     stop: asks the running turn to stop; false when none runs. steer: gives a text to the running turn.
-    set_mode: what becomes of messages while a turn runs, in this conversation.
+    set_mode: what becomes of messages while a turn runs, in this conversation; its job keeps the choice.
     """
 
     row: InboxRow
@@ -33,7 +33,7 @@ class CommandRequest:
     waiting: int
     stop: Callable[[], bool]
     steer: Callable[[str], None]
-    set_mode: Callable[[Busy], None]
+    set_mode: Callable[[Busy], Job]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,11 @@ async def _steer(request: CommandRequest) -> Reply:
     if request.arguments:
         request.steer(request.arguments)
         return Reply(later=True)
-    request.set_mode("steer")
-    return Reply(request.say("mode_steer"))
+    return Reply(request.say("mode_steer"), (request.set_mode("steer"),))
 
 
 async def _queue(request: CommandRequest) -> Reply:
-    request.set_mode("queue")
-    return Reply(request.say("mode_queue"))
+    return Reply(request.say("mode_queue"), (request.set_mode("queue"),))
 
 
 async def _status(request: CommandRequest) -> Reply:

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from gateway.ledger import Judged, accept
+from gateway.modes import MOST_MODES, Modes
+from gateway.recovery import ResumeRules
+from hermes.events import Sender
 from hermes.messages import ToolCall
 from hermes.testing import Answer, ScriptedModel
-from tests.gatewayrig import OPEN, Rig, rig
+from tests.gatewayrig import OPEN, Rig, message, rig
 
 CALL = ToolCall("c1", "todo", {"todos": []}, "{}")
 
@@ -126,6 +130,8 @@ async def test_what_joined_is_not_run_again_after_a_crash(tmp_path: Path) -> Non
         assert sorted(states) == [("answered",), ("merged",)]
 
 
+PATIENT = ResumeRules(max_starts=9)
+"""No turn is given up, however often it is cut."""
 MODES = ("queue", "steer", "interrupt", "collect")
 
 
@@ -139,12 +145,12 @@ async def test_whatever_the_order_every_message_ends_once(tmp_path: Path, block:
 async def _interleaving(root: Path, dice: random.Random) -> None:
     config = _busy(dice.choice(MODES))
     sent: list[str] = []
-    for _ in range(dice.randint(1, 2)):
+    for _ in range(dice.randint(1, 4)):  # each life but the last ends as by a kill, wherever it stands
         model = ScriptedModel(default=lambda request: _answer(request.messages[-1].role, dice))
-        async with rig(root, model=model, config=config) as g:
+        async with rig(root, model=model, config=config, rules=PATIENT) as g:
             for _ in range(dice.randint(1, 6)):
                 await _act(g, dice, sent)
-    async with rig(root, config=config) as g:
+    async with rig(root, config=config, rules=PATIENT) as g:
         await g.quiet()
         rows = await g.rows("SELECT state, turn_id, closed_at FROM inbox ORDER BY id")
         assert len(rows) == len(sent)
@@ -154,7 +160,11 @@ async def _interleaving(root: Path, dice: random.Random) -> None:
         )
         assert doubled == []
         users = [t for (t,) in await g.rows("SELECT body FROM messages WHERE role = 'user' AND hidden = 0")]
-        plain = [t for t in sent if not t.startswith("/")]
+        dropped = await g.rows(
+            "SELECT json_extract(event, '$.text') FROM inbox WHERE state = 'stopped' AND turn_id IS NULL"
+        )
+        assert not dropped or "/stop" in sent, "only a /stop drops what no turn had taken up"
+        plain = {t for t in sent if not t.startswith("/")} - {t for (t,) in dropped}
         assert sorted(users) == sorted(plain), "each message is in the history exactly once"
 
 
@@ -260,6 +270,103 @@ async def test_PR_01_a_burst_that_a_stop_cuts_waits_for_the_next_start(tmp_path:
 
 async def test_D12_the_modes_of_conversations_are_bounded(tmp_path: Path) -> None:
     async with rig(tmp_path / "home") as g:
-        for n in range(5000):
-            g.core.sessions.set_mode(f"key{n}", "steer")
-        assert g.core.sessions.modes == 4096
+        modes = Modes()
+        for n in range(0, MOST_MODES + 50, 50):
+            await g.core.store.write(*(modes.choose(f"key{n + m}", "steer", float(n + m)) for m in range(50)))
+        assert len(modes) == MOST_MODES
+        assert await g.rows("SELECT count(*) FROM modes") == [(MOST_MODES,)]
+        kept = await Modes.load(g.core.store)
+        assert (len(kept), kept.get("key0"), kept.get(f"key{MOST_MODES}")) == (MOST_MODES, None, "steer")
+
+
+async def test_a_mode_chosen_for_a_conversation_outlives_a_restart(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home") as g:
+        await g.send("/steer")
+        await g.answered(1)
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gate), Answer("done")])
+    async with rig(tmp_path / "home", model=model) as g:
+        await g.send("begin")
+        await _asked(g, 1)
+        await g.send("and this")
+        await g.send("elsewhere", chat="6")
+        gate.set()
+        await g.answered(2)
+        await g.quiet()
+        assert ("and this", "steered") in await g.rows(
+            "SELECT json_extract(event, '$.text'), state FROM inbox"
+        )
+
+
+async def _gathering(g: Rig, parts: int) -> None:
+    async with asyncio.timeout(10):
+        while not any(len(b.gathering) == parts for b in g.core.sessions._boxes.values()):
+            await asyncio.sleep(0.001)
+
+
+async def test_a_stop_drops_the_parts_of_a_paste_that_are_gathered(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home") as g:
+        await g.send("a" * 4096)
+        await _gathering(g, 1)
+        await g.send("b" * 4096)
+        await g.send("/stop")
+        assert await g.answered(1) == ["Stopped."]
+        await g.send("something else")
+        assert (await g.answered(2))[1] == "echo: something else"
+        await g.quiet()
+        assert len(g.model.requests) == 1
+        states = [s for (s,) in await g.rows("SELECT state FROM inbox ORDER BY id")]
+        assert states == ["stopped", "stopped", "answered", "answered"]
+
+
+async def test_a_stop_that_a_crash_cuts_still_drops_what_was_gathered(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home") as g:
+        await g.send("a" * 4096)
+        await _gathering(g, 1)
+        await g.core.sessions.drain(5)
+        await g.core.store.write(
+            accept([await _judged(g, "b" * 4096), await _judged(g, "/stop")], None, 1.0),
+        )
+    async with rig(tmp_path / "home") as g:
+        assert await g.answered(1) == ["Stopped."]
+        await g.quiet()
+        assert g.model.requests == []
+        states = [s for (s,) in await g.rows("SELECT state FROM inbox ORDER BY id")]
+        assert states == ["stopped", "stopped", "answered"]
+
+
+async def _judged(g: Rig, text: str) -> Judged:
+    ((key, agent),) = await g.rows("SELECT DISTINCT session_key, agent_id FROM inbox")
+    event = message(text)
+    return Judged(
+        "accepted", "telegram", event=event, ticket=event.dedupe_key, session_key=key, agent_id=agent
+    )
+
+
+async def test_a_flood_of_stops_is_bounded_and_told_once(tmp_path: Path) -> None:
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "3/h"}')
+    async with rig(tmp_path / "home", config=config) as g:
+        kinds = [(await g.send(t)).kind for t in ("/stop", "/status") * 10]
+        assert kinds == ["accepted"] * 3 + ["refused"] * 17
+        await g.quiet()
+        assert len([t for t in g.texts if t.startswith("Too many messages")]) == 1
+        assert len(g.texts) == 4
+        assert (await g.send("words have their own rate")).kind == "accepted"
+        assert (await g.answered(5))[4] == "echo: words have their own rate"
+
+
+async def test_who_is_over_the_rate_holds_up_nobody_else_in_a_shared_thread(tmp_path: Path) -> None:
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "1/h"}')
+    shared = {"kind": "group", "thread": "9"}
+    async with rig(tmp_path / "home", config=config) as g:
+        for sender, text in (("1", "one"), ("1", "held"), ("1", "held too"), ("2", "two")):
+            await g.send(text, chat="-7", sender=Sender(sender, sender), **shared)
+        assert len(await g.rows("SELECT DISTINCT session_key FROM inbox")) == 1
+        heard = await g.answered(2)
+        assert ["one" in heard[0], "two" in heard[1]] == [True, True]
+        assert await g.rows("SELECT state FROM inbox ORDER BY id") == [
+            ("answered",),
+            ("waiting",),
+            ("waiting",),
+            ("answered",),
+        ]

@@ -72,7 +72,8 @@ def test_what_the_door_turns_away(fields: dict[str, Any], kind: str, reason: str
 def test_over_the_rate_a_message_waits_for_its_slot_and_over_the_backlog_it_is_refused() -> None:
     assert judge(message("hi"), RULES, Standing(slot=10), 5).not_before == 10
     assert judge(message("hi"), RULES, Standing(slot=10, deferred=3), 5).notice == "backlog"
-    assert judge(message("/stop"), RULES, Standing(slot=10, deferred=3), 5, control=True).kind == "accepted"
+    refused = judge(message("/stop"), RULES, Standing(slot=10), 5, control=True)
+    assert (refused.kind, refused.notice) == ("refused", "backlog"), "a command never waits"
 
 
 def test_slots_follow_one_another_at_the_rate() -> None:

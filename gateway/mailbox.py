@@ -1,0 +1,77 @@
+"""What waits for one session, and whose turn it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.busy import gathered
+from gateway.commands import parse_command
+from gateway.ledger import InboxRow
+from gateway.turns import ActiveTurn, TurnWork
+
+__all__ = ["Mailbox"]
+
+Work = InboxRow | TurnWork
+
+
+@dataclass(slots=True, eq=False)
+class Mailbox:
+    """One session's messages and open turns, in the order of arrival.
+
+    active: the turn that runs. gathering: messages whose other parts are waited for; who takes them from here
+    (a `/stop`) has them.
+    """
+
+    work: deque[Work] = field(default_factory=deque)
+    task: asyncio.Task[None] | None = None
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    active: ActiveTurn | None = None
+    gathering: list[InboxRow] = field(default_factory=list)
+
+    def has_command(self) -> bool:
+        """Whether a command waits, such as /new: what is said after it is not for the turn before it."""
+        return any(isinstance(w, InboxRow) and parse_command(w.event) is not None for w in self.work)
+
+    def put_back(self, rows: Sequence[InboxRow]) -> None:
+        """Rows that were not taken up after all wait again, in the order of arrival."""
+        waiting = sorted((*rows, *self.work), key=lambda w: w.id if isinstance(w, InboxRow) else 0)
+        self.work = deque(waiting)
+
+    def take_next(self, now: float) -> Work | None:
+        """The first whose sender the rate does not hold back; each sender's own messages keep their order."""
+        held: set[str] = set()
+        for item in self.work:
+            if isinstance(item, InboxRow):
+                sender = item.event.sender.id
+                if sender in held or item.early(now) > 0:
+                    held.add(sender)
+                    continue
+            self.work.remove(item)
+            return item
+        return None
+
+    def next_slot(self, now: float) -> float:
+        """Seconds until the rate lets the next of the waiting messages through."""
+        heads: dict[str, float] = {}
+        for item in self.work:
+            if isinstance(item, InboxRow):
+                heads.setdefault(item.event.sender.id, item.early(now))
+        return min(heads.values(), default=0.0)
+
+    def gather(self, mode: str, most: int, now: float) -> int:
+        """Move what belongs to the gathered messages to them; how many. Who is held back does not stand between."""
+        sender = self.gathering[0].event.sender.id
+        open_ = [
+            w
+            for w in self.work
+            if not (isinstance(w, InboxRow) and w.event.sender.id != sender and w.early(now) > 0)
+        ]
+        count = min(gathered(self.gathering[-1], open_, mode), most - len(self.gathering))
+        for item in open_[: max(count, 0)]:
+            self.work.remove(item)
+            if isinstance(item, InboxRow):
+                self.gathering.append(item)
+        return max(count, 0)
