@@ -19,11 +19,11 @@ COPY agent_core agent_core
 COPY adapters adapters
 COPY tools tools
 COPY skills skills
-RUN ["/opt/hermes/bin/python", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", \
-     "--no-input", "--no-deps", "--no-build-isolation", "."]
-# What only the building needed.
-RUN ["/opt/hermes/bin/python", "-m", "pip", "uninstall", "--yes", "--disable-pip-version-check", \
-     "hatchling", "editables", "pathspec", "pluggy", "tomlkit", "trove-classifiers", "pip"]
+# Afterwards without what only the building needed.
+RUN /opt/hermes/bin/python -m pip install --no-cache-dir --disable-pip-version-check --no-input \
+        --no-deps --no-build-isolation . && \
+    /opt/hermes/bin/python -m pip uninstall --yes --disable-pip-version-check \
+        hatchling editables pathspec pluggy tomlkit trove-classifiers pip
 
 FROM ${BASE}
 COPY --from=build /opt/hermes /opt/hermes

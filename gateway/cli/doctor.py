@@ -9,7 +9,7 @@ import typer
 
 from gateway.cli.loop import run
 from gateway.cli.output import AsJson, new_app, print_json
-from gateway.cli.status import failures, warnings
+from gateway.cli.status import failures, faults
 from gateway.control_client import ask
 from gateway.home import HomeLock, check_ours, prepare
 from hermes.errors import EXIT_UNEXPECTED, ConfigError, HermesError
@@ -61,7 +61,7 @@ def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:
     if status is not None:
         if fix:
             raise HermesError("Nothing can be mended while Hermes runs: `hermes gateway stop`, then again.")
-        found = [*warnings(status), *failures(status)]
+        found = [*faults(status), *failures(status)]
         detail = "; ".join(found) or "It runs and takes messages."
         answer = ask(home, "doctor", seconds=600.0) or {}
         return [_finding("daemon", detail, ok=not found), *answer.get("findings", [])]

@@ -10,7 +10,7 @@ from gateway.control_client import ask
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_OK
 from hermes.home import Home, default_home
 
-__all__ = ["describe", "failures", "show", "warnings"]
+__all__ = ["describe", "failures", "faults", "show", "warnings"]
 
 _ADVICE = {
     "unauthorized": "the platform refused its credentials; set others with `hermes config set "
@@ -67,13 +67,18 @@ def _state(name: str, platform: dict[str, Any]) -> str:
 
 def warnings(status: dict[str, Any]) -> list[str]:
     """What is not as it should be, in sentences; pure."""
+    return faults(status) + list(status.get("settings", {}).get("warnings", ()))
+
+
+def faults(status: dict[str, Any]) -> list[str]:
+    """The same without advice on the settings; pure."""
     settings = status.get("settings", {})
     found = [] if status.get("ready", True) else [f"nothing is taken: {status.get('reason')}"]
     if settings.get("error"):
         found.append(str(settings["error"]))
     if settings.get("restart_needed"):
         found.append(str(settings["restart_needed"]))
-    return found + list(settings.get("warnings", ())) + list(status.get("warnings", ()))
+    return found + list(status.get("warnings", ()))
 
 
 def failures(status: dict[str, Any]) -> list[str]:

@@ -132,7 +132,8 @@ async def test_the_image_answers_and_goes_on_after_a_stop(image: str, house: Hou
         (await asyncio.to_thread(container.exec, "hermes", "status", "--json")).stdout
     )
     assert status["platforms"]["telegram"]["state"] == "connected"
-    assert (await asyncio.to_thread(container.exec, "hermes", "doctor")).returncode == 0
+    checked = await asyncio.to_thread(container.exec, "hermes", "doctor")
+    assert checked.returncode == 0, checked.stdout
     touched = await asyncio.to_thread(container.exec, "touch", "/opt/hermes/x")
     assert "Read-only" in touched.stderr
     who = await asyncio.to_thread(container.exec, "id", "-u")
