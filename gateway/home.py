@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from gateway import swap
 from hermes.errors import HomeError, HomeHeld
 from hermes.home import APPLICATION_ID, Home
 
@@ -178,7 +179,10 @@ class HomeLock:
         return self._fd is not None
 
     def acquire(self) -> None:
-        """Take it at once. Raises `HomeHeld` with the holder's pid, `HomeError` when it cannot be locked."""
+        """Take it at once, and finish a restore that was cut.
+
+        Raises `HomeHeld` with the holder's pid, `HomeError` when it cannot be locked.
+        """
         try:
             fd = os.open(self._home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -195,6 +199,11 @@ class HomeLock:
                 raise self._refusal() from None
             raise HomeError(f"{self._home.lock} cannot be locked: {error.strerror}.") from None
         self._fd = fd
+        try:
+            swap.finish(self._home.root)
+        except HomeError:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Let go; the pid file goes first. Nothing happens when it is not held."""

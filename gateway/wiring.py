@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from agent_core.host import Host
 from agent_core.models import chosen
@@ -20,9 +22,12 @@ from agent_core.parts import HostParts
 from agent_core.settings import Agents, Language
 from agent_core.store import forget
 from agent_core.store.behind import Behind, transcript_lines
+from agent_core.store.copies import close_turns, copy_online, counts, look_at_copy, sessions_in
 from agent_core.store.database import SqliteStore
+from agent_core.store.doctor import mend_transcripts
 from agent_core.store.forget import Forgotten
 from agent_core.store.index import ensure_current
+from agent_core.store.jsonl import transcript_path
 from agent_core.store.retention import Rules as StepRules
 from agent_core.store.retention import prune as prune_steps
 from agent_core.store.schema import PART as AGENT_PART
@@ -31,7 +36,7 @@ from agent_core.store.sessions import rename
 from gateway import forgetting
 from gateway.schema import PART as GATEWAY_PART
 from gateway.settings import NetworkSettings
-from hermes.adapter import Adapter, AdapterContext
+from hermes.adapter import Account, Adapter, AdapterContext
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Schema, SettingsSource, Snapshot
 from hermes.errors import ConfigError, HomeError
@@ -53,11 +58,18 @@ __all__ = [
     "agent_ids",
     "build_adapter",
     "build_host",
+    "check_account",
     "check_folder",
+    "close_turns",
+    "copy_online",
+    "counts",
     "examine",
     "forget_sessions",
+    "known_schemas",
     "language",
+    "look_at_copy",
     "look_at_store",
+    "make_fit",
     "network",
     "offered_models",
     "open_store",
@@ -96,6 +108,9 @@ _BUILDERS: Mapping[str, str] = {
     "terminal": "adapters.terminal.adapter:build",
 }
 
+_CHECKS: Mapping[str, str] = {"telegram": "adapters.telegram.check:check"}
+"""Asks a platform whether what is set up for it holds."""
+
 _PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "tools", "skills")
 
 
@@ -123,6 +138,35 @@ async def open_store(home: Home) -> SqliteStore:
         await store.aclose()
         raise
     return store
+
+
+def known_schemas() -> dict[str, int]:
+    """The schema versions that this program brings a database to."""
+    return {part.name: len(part.steps) for part in (AGENT_PART, GATEWAY_PART)}
+
+
+async def make_fit(home: Home, *jobs: Job) -> list[Any]:
+    """Bring the database of a folder that nobody uses to this program's schema, run the jobs, make transcripts agree.
+
+    The jobs' results. Transcripts of conversations that the database does not have are removed.
+    """
+    store = await open_store(home)
+    try:
+        results = await store.write(*jobs) if jobs else []
+        known = {
+            transcript_path(home.root, a, s) for a, s in await asyncio.to_thread(sessions_in, home.state)
+        }
+        await asyncio.to_thread(_remove_unknown, home, known)
+        await mend_transcripts(store, home.root)
+    finally:
+        await store.aclose()
+    return results
+
+
+def _remove_unknown(home: Home, known: set[Path]) -> None:
+    for path in home.root.glob("agents/*/sessions/*.jsonl"):
+        if path not in known:
+            path.unlink()
 
 
 def network(snapshot: Snapshot) -> Network:
@@ -256,20 +300,40 @@ def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | N
     return tuple(dict.fromkeys(name for names in found for name in names)) if found else None
 
 
+async def check_account(snapshot: Snapshot, instance: str) -> Account | None:
+    """Ask the platform about an instance's credentials; `None` where there is nobody to ask.
+
+    Raises `AdapterError`: `Unauthorized` when they are refused, `Unreachable`.
+    """
+    settings = snapshot.platforms[instance]
+    where = _CHECKS.get(settings.type)
+    if where is None:
+        return None
+    module, _, name = where.partition(":")
+    check: Callable[[PlatformSettings, Network], Awaitable[Account]] = getattr(
+        _imported(module, settings, instance), name
+    )
+    return await check(settings, network(snapshot))
+
+
 def build_adapter(settings: PlatformSettings, context: AdapterContext) -> Adapter:
     """The adapter for one instance; its SDK is imported here and not before."""
     module, _, name = _BUILDERS[settings.type].partition(":")
+    found = _imported(module, settings, context.instance)
+    build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(found, name)
+    return build(settings, context)
+
+
+def _imported(module: str, settings: PlatformSettings, instance: str) -> ModuleType:
     try:
-        found = importlib.import_module(module)
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] in _PACKAGES:
             raise
         raise ConfigError(
-            f"platforms.{context.instance} needs the Python package {error.name}; "
+            f"platforms.{instance} needs the Python package {error.name}; "
             f"install it with: pip install 'hermes-gateway[{settings.type}]'"
         ) from error
-    build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(found, name)
-    return build(settings, context)
 
 
 def step_pruner(steps: float) -> Callable[[float], Job]:

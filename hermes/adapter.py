@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aiohttp.web import UrlDispatcher
 
 __all__ = [
+    "Account",
     "Adapter",
     "AdapterContext",
     "AdapterState",
@@ -101,6 +102,14 @@ class Receipt:
 
     message_id: str
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who a platform says we are. `notes`: sentences about what may keep it from working."""
+
+    name: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

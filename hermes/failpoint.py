@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-__all__ = ["LIVE_POINTS", "POINTS", "arm", "reached"]
+__all__ = ["LIVE_POINTS", "POINTS", "RESTORE_POINTS", "arm", "reached"]
 
 POINTS: tuple[str, ...] = (
     "intake.parsed",  # an adapter has parsed the update, nothing is stored
@@ -41,6 +41,13 @@ LIVE_POINTS: tuple[str, ...] = (
     "live.edited",  # the platform took an intermediate edit
 )
 
+RESTORE_POINTS: tuple[str, ...] = (
+    "restore.staged",  # all of it lies beside the home, nothing is decided
+    "restore.decided",  # decided on disk, nothing was moved
+    "restore.moved_aside",  # one of the home's own files was moved away
+    "restore.moved_in",  # one of the new files stands in its place
+)
+
 _hook: Callable[[str], None] | None = None
 
 
@@ -60,8 +67,9 @@ def arm(environ: Mapping[str, str] = os.environ) -> None:
     if not spec:
         return
     name, _, nth = spec.partition(":")
-    if name not in POINTS + LIVE_POINTS:
-        raise ValueError(f"unknown failpoint {name!r}; known: {', '.join(POINTS + LIVE_POINTS)}")
+    known = POINTS + LIVE_POINTS + RESTORE_POINTS
+    if name not in known:
+        raise ValueError(f"unknown failpoint {name!r}; known: {', '.join(known)}")
     left = int(nth or 1)
 
     def kill(at: str) -> None:

@@ -9,7 +9,7 @@ import itertools
 import os
 from pathlib import Path
 
-__all__ = ["Replacement", "replace_file", "write_all"]
+__all__ = ["Replacement", "replace_file", "sync_file", "write_all"]
 
 _numbers = itertools.count()
 
@@ -70,3 +70,12 @@ def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def sync_file(path: Path) -> None:
+    """Have a file or folder on disk when this returns. Not for an open database: closing would drop its locks."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

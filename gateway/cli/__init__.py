@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("gateway.cli.sessions:app", "Look at conversations."),
     "deadletters": ("gateway.cli.deadletters:app", "Look at what was given up, and try it again."),
     "logs": ("gateway.cli.logs:app", "Show the daemon's log."),
+    "backup": ("gateway.cli.backup:app", "Put everything that is needed to go on into one file."),
+    "restore": ("gateway.cli.restore:app", "Go on from a backup."),
     "doctor": ("gateway.cli.doctor:app", "Find what is damaged, and mend it."),
 }
 USAGE = 2

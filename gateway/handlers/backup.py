@@ -1,0 +1,30 @@
+"""A copy of the database, for a backup that a command makes."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gateway import wiring
+from gateway.control import Handler
+from hermes.home import Home
+from hermes.messages import JSONObject
+
+if TYPE_CHECKING:
+    from gateway.app import Gateway
+
+__all__ = ["operations"]
+
+
+def operations(gateway: Gateway) -> Mapping[str, Handler]:
+    """The operations by name."""
+
+    async def copy(_: JSONObject) -> JSONObject:
+        home = Home(gateway.core.settings.current().home)
+        target = home.root / "backups" / f".state-{secrets.token_hex(8)}"
+        await asyncio.to_thread(wiring.copy_online, home.state, target)
+        return {"path": str(target)}
+
+    return {"backup.copy": copy}
