@@ -10,12 +10,14 @@ from pathlib import Path
 from agent_core.ending import compose, ending, title_job
 from agent_core.failures import failed
 from agent_core.loop import Gauge, Loop, Mind
+from agent_core.models.chain import Chain, hasty
 from agent_core.parts import HostParts
 from agent_core.retry import RetryPolicy
 from agent_core.settings import LLM, AgentSettings
 from agent_core.state import SessionState, save_state
 from agent_core.steps import Rebuilt, Step, asked, input_step, rebuild
 from agent_core.store import sessions, transcript
+from agent_core.substitute import substituted
 from agent_core.working import Hands
 from hermes.agent import Notice, SessionSpec, TurnIO, TurnOutcome, TurnRequest
 from hermes.errors import ModelError
@@ -150,24 +152,28 @@ class SessionAgent:
             self._turns[request.turn_id] = rebuild((s.kind, s.content) for s in steps)
             seq = steps[-1].seq + 1 if steps else 0
         turn = self._turns[request.turn_id]
+        agent_id = request.session.agent_id
+        chain = self._parts.chain(agent_id, self._facts.model)
         try:
-            model = self._parts.model(request.session.agent_id, self._facts.model)
+            model = chain.first() if chain else self._parts.model(agent_id, self._facts.model)
         except ModelError as error:
             return failed(error, TurnOutcome("failed"))
-        loop = self._loop(request, io, turn, model, seq)
+        tools = self._tools(request)
+        record = Recorder(self._parts, self._facts, request.turn_id, seq, io)
+        mind = self._mind(request, tools, model, chain)
+        loop = Loop(mind, self._hands(request, io, tools, record), io, turn)
         outcome = await loop.run()
         self._cuts[request.turn_id] = loop.cut
-        return self._told(outcome, loop.cut)
+        told = self._told(outcome, loop.cut)
+        return told if chain is None else substituted(told, chain, self._facts.state)
 
-    def _loop(self, request: TurnRequest, io: TurnIO, turn: Rebuilt, model: Model, seq: int) -> Loop:
+    def _mind(self, request: TurnRequest, tools: tuple[Tool, ...], model: Model, chain: Chain | None) -> Mind:
         parts, facts = self._parts, self._facts
         snapshot = parts.settings.current()
         llm, rules = snapshot.get("llm", LLM), snapshot.get("agent", AgentSettings)
         spec = request.session
-        tools = tuple(
-            parts.toolbox.select(agent_id=spec.agent_id, platform=spec.platform, admission=request.admission)
-        )
         gauge = self._gauge(model.name)
+        patient = RetryPolicy(tries=llm.tries, hang=llm.timeouts.total)
         mind = Mind(
             model=model,
             system=facts.prompt,
@@ -178,20 +184,39 @@ class SessionAgent:
             clock=parts.clock,
             session=facts.session_id,
             budget=rules.budget,
-            retries=RetryPolicy(tries=llm.tries, hang=llm.timeouts.total),
+            retries=patient if chain is None or chain.is_last else hasty(llm.tries, llm.fallback_after),
             max_tokens=llm.max_tokens,
             asked=lambda inputs: asked(inputs, spec.kind, spec.platform, parts.clock.time()),
         )
-        hands = Hands(
+        if chain is None or chain.is_last:
+            return mind
+
+        def otherwise(error: ModelError, lasted: float) -> Mind | None:
+            other = chain.after(error, lasted, model.window)
+            return None if other is None else self._mind(request, tools, other, chain)
+
+        return replace(mind, otherwise=otherwise)
+
+    def _tools(self, request: TurnRequest) -> tuple[Tool, ...]:
+        spec = request.session
+        return tuple(
+            self._parts.toolbox.select(
+                agent_id=spec.agent_id, platform=spec.platform, admission=request.admission
+            )
+        )
+
+    def _hands(self, request: TurnRequest, io: TurnIO, tools: tuple[Tool, ...], record: Recorder) -> Hands:
+        parts = self._parts
+        rules = parts.settings.current().get("agent", AgentSettings)
+        return Hands(
             tools={tool.name: tool for tool in tools},
             context=lambda call_id: self._context(request, call_id),
-            record=Recorder(parts, facts, request.turn_id, seq, io),
+            record=record,
             clock=parts.clock,
             io=io,
             most=rules.parallel,
             cap=parts.result_chars(),
         )
-        return Loop(mind, hands, io, turn)
 
     def _specs_of(self, tools: tuple[Tool, ...]) -> tuple[ToolSpec, ...]:
         if self._specs[0] != tools:

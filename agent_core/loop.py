@@ -62,6 +62,8 @@ class Mind:
     budget: int = 90
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     max_tokens: int | None = None
+    otherwise: Callable[[ModelError, float], Mind | None] = lambda _error, _lasted: None
+    """What to go on with after a call has failed for good, `lasted` seconds after it began."""
     asked: Callable[[Sequence[TurnInput]], list[Message]] = lambda inputs: [
         Message("user", i.text) for i in inputs
     ]
@@ -83,8 +85,7 @@ class Loop:
         self.cut = 0
         """How many messages of the history the model that answered did not see."""
         self._start = 0
-        fixed = ModelRequest(mind.system, (), mind.specs)
-        self._room = Room(room(mind.model.window, mind.gauge.estimate.request(fixed)))
+        self._room = _room_of(mind)
 
     async def run(self) -> TurnOutcome:
         """Think until there is an answer.
@@ -155,6 +156,19 @@ class Loop:
         return TurnOutcome(state, usage=self.spending.usage, model_calls=self.spending.calls)
 
     async def _ask(self, specs: tuple[ToolSpec, ...], extra: Message | None = None) -> Completion:
+        """One answer, of another model where this one fails for good and there is another."""
+        began = self.mind.clock.monotonic()
+        start = self._start
+        while True:
+            try:
+                return await self._fitting(specs, extra)
+            except ModelError as error:
+                other = self.mind.otherwise(error, self.mind.clock.monotonic() - began)
+                if other is None:
+                    raise
+            self.mind, self._room, self._start = other, _room_of(other), start
+
+    async def _fitting(self, specs: tuple[ToolSpec, ...], extra: Message | None) -> Completion:
         """One answer; a request that is too long is shortened while that helps (MD-18, MD-19)."""
         before: int | None = None
         while True:
@@ -221,6 +235,11 @@ class Loop:
             raise
         reached("model.answered")
         return completion
+
+
+def _room_of(mind: Mind) -> Room:
+    fixed = ModelRequest(mind.system, (), mind.specs)
+    return Room(room(mind.model.window, mind.gauge.estimate.request(fixed)))
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) -> T:

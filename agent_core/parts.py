@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_core.context.window import TrailingWindow
+from agent_core.models.chain import Chain
 from agent_core.settings import AgentEntry, Agents
 from hermes.clock import Clock
 from hermes.config import SettingsSource
@@ -40,6 +41,7 @@ class HostParts:
 
     model: the model for an agent id, or the one of that name, shared; raises `ModelError` (kind "config") where none is set up.
     model_name: its `provider/model`, empty where none is set up.
+    chain: the models of a turn where others stand behind the first; `None`: only `model`.
     auxiliary: the models for work beside the conversation (a title, a summary, a choice), to be asked in this
         order until one answers; empty where there is none, or only the embedded one.
     workspace: the folder of agents that have none of their own. result_chars: the cap of a tool result.
@@ -57,6 +59,7 @@ class HostParts:
     result_chars: Callable[[], int] = lambda: 30_000
     behind: Behind | None = None
     close_models: Callable[[], Awaitable[None]] = _nothing
+    chain: Callable[[str, str | None], Chain | None] = lambda _agent_id, _name: None
     auxiliary: Callable[[Task, str], Sequence[Model]] = lambda _task, _agent_id: ()
     engine: Callable[[Callable[[Sequence[Message]], int]], ContextEngine] = TrailingWindow
 

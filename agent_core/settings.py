@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 
 from hermes.config import ByteSize, Duration, Section
 
@@ -14,14 +15,35 @@ __all__ = [
     "AgentEntry",
     "AgentSettings",
     "Agents",
+    "Auxiliary",
     "Language",
     "LocalModelSettings",
+    "ModelRef",
     "Provider",
     "ProviderName",
     "Timeouts",
 ]
 
 ProviderName = Literal["", "openrouter", "openai", "ollama", "custom", "local"]
+
+
+def _model_ref(value: object) -> object:
+    """`provider/model` from itself or from {provider, model}. Raises `ValueError`."""
+    if isinstance(value, Mapping) and set(value) <= {"provider", "model"}:
+        value = "/".join(str(value[part]) for part in ("provider", "model") if value.get(part))
+    if not isinstance(value, str):
+        return value
+    provider, _, model = value.partition("/")
+    known = [name for name in get_args(ProviderName) if name]
+    if provider not in known:
+        raise ValueError(f"{provider!r} is no provider; known are {', '.join(known)}")
+    if not model and provider != "local":
+        raise ValueError("must be PROVIDER/MODEL, such as openrouter/openai/gpt-5-mini")
+    return value
+
+
+ModelRef = Annotated[str, BeforeValidator(_model_ref)]
+"""A model with its provider: `provider/model`."""
 
 
 class Timeouts(Section):
@@ -51,7 +73,23 @@ class Provider(Section):
     api_key: SecretStr | None = Field(
         default=None, description="The key; best kept in .env as <PROVIDER>_API_KEY."
     )
+    api_keys: tuple[SecretStr, ...] = Field(
+        default=(),
+        description="More keys: the next one is used when one is refused or limited; "
+        "best kept in .env as <PROVIDER>_API_KEYS, parted by commas.",
+    )
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="Sent with each request.")
+
+
+class Auxiliary(Section):
+    """Which model does the work beside the conversation; absent: the one that answers."""
+
+    model: ModelRef | None = Field(
+        default=None, description="For all of it, `provider/model`.", examples=["openai/gpt-5-nano"]
+    )
+    title: ModelRef | None = Field(default=None, description="Names a conversation.")
+    summary: ModelRef | None = Field(default=None, description="Sums up what no longer fits.")
+    classify: ModelRef | None = Field(default=None, description="Chooses between a few answers.")
 
 
 class LocalModelSettings(Section):
@@ -95,6 +133,22 @@ class LLM(Section):
     max_tokens: int | None = Field(default=None, ge=1, description="At most so many tokens in one answer.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Absent: the provider's default.")
     tries: int = Field(default=5, ge=1, le=20, description="How often a failing request is tried in all.")
+    fallbacks: tuple[ModelRef, ...] = Field(
+        default=(),
+        description="Who answers, in this order, when the model does not: `provider/model` each.",
+        examples=["[openai/gpt-5-mini, ollama/qwen3:8b]"],
+    )
+    fallback_after: Duration = Field(
+        default=30.0,
+        gt=0,
+        description="With fallbacks: how long a model that is not the last may give no sign, over all tries.",
+    )
+    fallback_rest: Duration = Field(
+        default=60.0, ge=0, description="How long a model that failed is left aside for its fallbacks."
+    )
+    auxiliary: Auxiliary = Field(
+        default_factory=Auxiliary, description="The models for work beside the conversation."
+    )
     timeouts: Timeouts = Field(default_factory=Timeouts, description="Time limits of a request.")
     openrouter: Provider = Field(default_factory=Provider, description="https://openrouter.ai")
     openai: Provider = Field(default_factory=Provider, description="https://platform.openai.com")
@@ -108,7 +162,12 @@ class LLM(Section):
 
     def chosen(self) -> Provider | None:
         """The chosen provider's own keys; `None` while nothing is set up, and for `local`, which has no address."""
-        return getattr(self, self.provider) if self.provider not in {"", "local"} else None
+        return self.of(self.provider) if self.provider not in {"", "local"} else None
+
+    def of(self, provider: str) -> Provider:
+        """The keys of a provider other than `local`."""
+        own: Provider = getattr(self, provider)
+        return own
 
 
 class AgentSettings(Section):
@@ -126,6 +185,9 @@ class AgentEntry(Section):
 
     model: str | None = Field(
         default=None, description="Its model at the provider of `llm`; absent: llm.model."
+    )
+    fallbacks: tuple[ModelRef, ...] | None = Field(
+        default=None, description="Its fallbacks; absent: llm.fallbacks."
     )
     workspace: Path | None = Field(default=None, description="Its folder; absent: tools.workspace.")
     toolsets: tuple[str, ...] | None = Field(

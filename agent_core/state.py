@@ -18,19 +18,25 @@ LARGEST = 256_000
 
 @dataclass(slots=True)
 class SessionState:
-    """tools: `ToolContext.state`. cut_told: the user knows that the model no longer sees everything."""
+    """tools: `ToolContext.state`. cut_told: the user knows that the model no longer sees everything.
+
+    substitute: the model that the user knows to answer in place of the wanted one; "" for none.
+    """
 
     tools: dict[str, Any] = field(default_factory=dict)
     cut_told: bool = False
+    substitute: str = ""
     _saved: str = ""
     _written: str = ""
 
     def dump(self) -> str:
         """The state as JSON; "" when there is nothing."""
-        if not self.tools and not self.cut_told:
+        if not self.tools and not self.cut_told and not self.substitute:
             return ""
-        text = json.dumps({"tools": self.tools, "cut_told": self.cut_told}, ensure_ascii=False, default=str)
-        return scrub_surrogates(text)
+        kept: dict[str, Any] = {"tools": self.tools, "cut_told": self.cut_told}
+        if self.substitute:
+            kept["substitute"] = self.substitute
+        return scrub_surrogates(json.dumps(kept, ensure_ascii=False, default=str))
 
     def saved(self) -> None:
         """What was written last is durable."""
@@ -64,4 +70,10 @@ async def load_state(store: Store, session_id: str) -> SessionState:
         return SessionState()
     text: str = rows[0]["value"]
     found = json.loads(text)
-    return SessionState(dict(found.get("tools", {})), bool(found.get("cut_told")), _saved=text, _written=text)
+    return SessionState(
+        dict(found.get("tools", {})),
+        bool(found.get("cut_told")),
+        str(found.get("substitute", "")),
+        _saved=text,
+        _written=text,
+    )

@@ -17,7 +17,15 @@ from typing import Any
 
 from agent_core.host import Host
 from agent_core.models import chosen
-from agent_core.models.chosen import PROVIDER_NAMES, ChosenModels, ProviderState, providers
+from agent_core.models.chosen import (
+    PROVIDER_NAMES,
+    ChosenModels,
+    ProviderState,
+    fallbacks,
+    providers,
+    standing_in,
+    unusable,
+)
 from agent_core.parts import HostParts
 from agent_core.settings import Agents, Language
 from agent_core.store import forget
@@ -64,6 +72,7 @@ __all__ = [
     "copy_online",
     "counts",
     "examine",
+    "fallbacks",
     "forget_sessions",
     "known_schemas",
     "language",
@@ -76,7 +85,9 @@ __all__ = [
     "providers",
     "rename_session",
     "session_page",
+    "standing_in",
     "step_pruner",
+    "unusable",
 ]
 
 SCHEMA = Schema(
@@ -278,6 +289,7 @@ async def build_host(
         store=store,
         model=models,
         model_name=models.full_name,
+        chain=models.chain,
         auxiliary=models.auxiliary,
         toolbox=toolbox,
         services=Services(spills=home.spills, search=_Search(store)),

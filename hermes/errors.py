@@ -170,6 +170,7 @@ class ModelError(HermesError):
     """The model could not be used.
 
     `kind` is the class of the failure; `status` the HTTP status where there was one; `retry_after` seconds.
+    `unknown_model`: the provider does not have the model, or not with tools; another model may do.
     The message holds no secret and no request text.
     """
 
@@ -180,8 +181,10 @@ class ModelError(HermesError):
         kind: ModelErrorKind,
         status: int | None = None,
         retry_after: float | None = None,
+        unknown_model: bool = False,
     ) -> None:
         super().__init__(message)
+        self.unknown_model = unknown_model
         self.kind: ModelErrorKind = kind
         self.status = status
         self.retry_after = retry_after

@@ -39,6 +39,7 @@ class ChatModel:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._estimate = TokenEstimate()
+        self._full_name = f"{self._endpoint.provider}/{settings.model}"
 
     @property
     def name(self) -> str:
@@ -79,7 +80,7 @@ class ChatModel:
             # After the finish reason nothing is missing but figures and the end of the body.
             if not folder.finished:
                 raise
-        completion = folder.completion()
+        completion = replace(folder.completion(), model=self._full_name)
         if completion.usage.estimated:
             return self._estimated(completion, expected)
         self._estimate = self._estimate.learned(request, completion.usage.prompt)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from agent_core.models.chain import Chain, Rests
+from agent_core.models.chat import ChatModel
+from agent_core.models.keys import KeyedModel
 from agent_core.models.limits import Limits
-from agent_core.models.providers import PROVIDERS, Models, ProviderConfig, find_ollama, list_models
+from agent_core.models.providers import (
+    PROVIDERS,
+    Models,
+    ProviderConfig,
+    build_model,
+    find_ollama,
+    list_models,
+)
 from agent_core.settings import LLM, Agents, LocalModelSettings, Provider
+from hermes.clock import SystemClock
 from hermes.config import Network, SettingsSource, Snapshot
 from hermes.errors import ModelError
 from hermes.home import Home
@@ -24,9 +36,12 @@ __all__ = [
     "PROVIDER_NAMES",
     "ChosenModels",
     "ProviderState",
+    "fallbacks",
     "offered_models",
     "provider_config",
     "providers",
+    "standing_in",
+    "unusable",
 ]
 
 log = structlog.get_logger("agent_core.models")
@@ -43,6 +58,7 @@ class ChosenModels:
     ) -> None:
         self._settings = settings
         self._network = network
+        self._rests = Rests(SystemClock())
         self._fixed = fixed
         self._clients = Models()
         self._found: ProviderConfig | None = None
@@ -53,14 +69,46 @@ class ChosenModels:
         """The model for an agent, or the one called `name`. Raises `ModelError` (kind "config")."""
         if self._fixed is not None:
             return self._fixed
-        snapshot = self._settings.current()
+        return self._main(self._settings.current(), agent_id, name)
+
+    def _main(self, snapshot: Snapshot, agent_id: str, name: str | None, *, is_hasty: bool = False) -> Model:
         llm = snapshot.get("llm", LLM)
         if self._is_local(llm):
             return self._local_model(snapshot)
         if not llm.provider and self._found is not None:
             return self._clients.get(replace(self._found, model=name or self._found.model))
         chosen = name or snapshot.get("agents", Agents).entry(agent_id).model or llm.model
-        return self._clients.get(provider_config(snapshot, chosen, self._network(snapshot)))
+        config = replace(self._config(snapshot, llm.provider, chosen), window=llm.context_length)
+        return self._clients.get(_hurried(config, llm) if is_hasty else config)
+
+    def _other(self, snapshot: Snapshot, reference: str, *, is_hasty: bool) -> Model:
+        """A model named with its provider."""
+        provider, _, name = reference.partition("/")
+        if provider == "local":
+            return self._local_model(snapshot)
+        config = self._config(snapshot, provider, name)
+        return self._clients.get(_hurried(config, snapshot.get("llm", LLM)) if is_hasty else config)
+
+    def _config(self, snapshot: Snapshot, provider: str, model: str) -> ProviderConfig:
+        return provider_config(snapshot, provider, model, self._network(snapshot))
+
+    def chain(self, agent_id: str, name: str | None = None) -> Chain | None:
+        """The models of a turn in their order; `None` where none stands behind the first."""
+        snapshot = self._settings.current()
+        llm = snapshot.get("llm", LLM)
+        own = snapshot.get("agents", Agents).entry(agent_id).fallbacks
+        fallbacks = llm.fallbacks if own is None else own
+        if not fallbacks or self._fixed is not None:
+            return None
+        wanted = self.full_name(agent_id, name)
+
+        def build(reference: str, is_last: bool) -> Model:
+            if reference == wanted:
+                return self._main(snapshot, agent_id, name, is_hasty=not is_last)
+            return self._other(snapshot, reference, is_hasty=not is_last)
+
+        names = [wanted, *fallbacks] if wanted else list(fallbacks)
+        return Chain(names, build, self._rests, rest=llm.fallback_rest, longest=llm.timeouts.total)
 
     def full_name(self, agent_id: str, name: str | None = None) -> str:
         """`provider/model` that would answer; empty where none is set up. The embedded model cannot be another."""
@@ -80,13 +128,17 @@ class ChosenModels:
 
     def auxiliary(self, task: Task, agent_id: str) -> Sequence[Model]:
         """See `HostParts.auxiliary`."""
-        llm = self._settings.current().get("llm", LLM)
-        if self._fixed is None and self._is_local(llm):
-            return ()
-        try:
-            return (self(agent_id),)
-        except ModelError:
-            return ()
+        if self._fixed is not None:
+            return (self._fixed,)
+        snapshot = self._settings.current()
+        llm = snapshot.get("llm", LLM)
+        own: str | None = getattr(llm.auxiliary, task) or llm.auxiliary.model
+        builders: list[Callable[[], Model]] = []
+        if own and own.partition("/")[0] != "local":
+            builders.append(lambda: self._other(snapshot, own, is_hasty=False))
+        if not self._is_local(llm):
+            builders.append(lambda: self._main(snapshot, agent_id, None))
+        return list(dict.fromkeys(_built(builders)))
 
     async def prepare(self) -> None:
         """Set up what the default model's first call needs, off the loop.
@@ -104,8 +156,13 @@ class ChosenModels:
             if llm.provider == "local" or self._embedded:
                 await asyncio.to_thread(_local_models, llm.local)
                 return  # unpacked and started when it is first asked
-            config = self._found or provider_config(snapshot, llm.model, self._network(snapshot))
-            await self._clients.get(config).prepare()
+            if self._found is not None:
+                await self._clients.get(self._found).prepare()
+                return
+            first = snapshot.get("agents", Agents).names()[0]
+            model = self._main(snapshot, first, None, is_hasty=self.chain(first) is not None)
+            if isinstance(model, ChatModel | KeyedModel):
+                await model.prepare()
         except ModelError as error:
             log.warning("model.not_ready", error=str(error))
 
@@ -148,25 +205,91 @@ async def _ollama(network: Network) -> ProviderConfig | None:
     return ProviderConfig("ollama", names[0], network=network)
 
 
-def provider_config(snapshot: Snapshot, model: str, network: Network) -> ProviderConfig:
-    """The chosen provider as its client wants it. Raises `ModelError` (kind "config") when none is chosen."""
-    llm = snapshot.get("llm", LLM)
-    provider = llm.chosen()
-    if provider is None:
+def _built(builders: Sequence[Callable[[], Model]]) -> Iterator[Model]:
+    """Those that are set up rightly; `hermes doctor` names the others."""
+    for build in builders:
+        with suppress(ModelError):
+            yield build()
+
+
+def _hurried(config: ProviderConfig, llm: LLM) -> ProviderConfig:
+    """Less patient: another model stands ready."""
+    limits, most = config.limits, llm.fallback_after
+    hurried = replace(limits, connect=min(limits.connect, most), first_byte=min(limits.first_byte, most))
+    return replace(config, limits=hurried)
+
+
+def provider_config(snapshot: Snapshot, provider: str, model: str, network: Network) -> ProviderConfig:
+    """A provider as its client wants it. Raises `ModelError` (kind "config") for none."""
+    if not provider:
         raise ModelError("No model is set up; choose one with `hermes model`.", kind="config")
+    llm = snapshot.get("llm", LLM)
     t = llm.timeouts
-    return ProviderConfig(
-        llm.provider,
-        model,
-        provider.base_url,
-        provider.api_key.get_secret_value() if provider.api_key else None,
-        {name: value.get_secret_value() for name, value in provider.headers.items()},
-        llm.context_length,
-        llm.max_tokens,
-        llm.temperature,
+    return replace(
+        _access(provider, llm.of(provider)),
+        model=model,
+        max_tokens=llm.max_tokens,
+        temperature=llm.temperature,
         limits=Limits(connect=t.connect, first_byte=t.first_byte, silence=t.silence),
         network=network,
     )
+
+
+def _access(name: str, own: Provider) -> ProviderConfig:
+    """Where a provider answers, and with which keys."""
+    keys = _keys(own)
+    return ProviderConfig(
+        name,
+        base_url=own.base_url,
+        api_key=keys[0] if keys else None,
+        more_keys=keys[1:],
+        headers={header: value.get_secret_value() for header, value in own.headers.items()},
+    )
+
+
+def _keys(own: Provider) -> tuple[str, ...]:
+    """`api_key` first, each once."""
+    given = (own.api_key, *own.api_keys) if own.api_key else own.api_keys
+    return tuple(dict.fromkeys(key.get_secret_value() for key in given if key.get_secret_value()))
+
+
+def unusable(snapshot: Snapshot) -> list[str]:
+    """A sentence for each fallback and auxiliary model that cannot work as the settings are."""
+    llm = snapshot.get("llm", LLM)
+    found = []
+    for place, reference in _references(snapshot):
+        provider, _, name = reference.partition("/")
+        try:
+            if provider == "local":
+                _local_models(llm.local)
+            else:
+                build_model(provider_config(snapshot, provider, name, Network()))
+        except ModelError as error:
+            found.append(f"{place}: {reference} cannot answer. {error}")
+    return found
+
+
+def _references(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Every model beside the first: the key it stands at, and its full name."""
+    llm = snapshot.get("llm", LLM)
+    for reference in llm.fallbacks:
+        yield "llm.fallbacks", reference
+    for agent_id, entry in snapshot.get("agents", Agents).entries.items():
+        for reference in entry.fallbacks or ():
+            yield f"agents.{agent_id}.fallbacks", reference
+    for task, reference in standing_in(snapshot).items():
+        yield f"llm.auxiliary.{task}", reference
+
+
+def standing_in(snapshot: Snapshot) -> dict[str, str]:
+    """The auxiliary models as they are set, by task; `model` is that for all of them."""
+    own = snapshot.get("llm", LLM).auxiliary
+    return {task: name for task in type(own).model_fields if (name := getattr(own, task))}
+
+
+def fallbacks(snapshot: Snapshot) -> tuple[str, ...]:
+    """The fallbacks that all agents share, in their order."""
+    return snapshot.get("llm", LLM).fallbacks
 
 
 PROVIDER_NAMES = (*PROVIDERS, "local")
@@ -181,6 +304,7 @@ class ProviderState:
     needs_key: bool
     has_key: bool
     chosen: bool
+    keys: int = 0
 
 
 def providers(snapshot: Snapshot) -> list[ProviderState]:
@@ -190,7 +314,8 @@ def providers(snapshot: Snapshot) -> list[ProviderState]:
     for name, known in PROVIDERS.items():
         own: Provider = getattr(llm, name)
         url = own.base_url or known.base_url
-        found.append(ProviderState(name, url, known.needs_key, own.api_key is not None, llm.provider == name))
+        keys = len(_keys(own))
+        found.append(ProviderState(name, url, known.needs_key, keys > 0, llm.provider == name, keys))
     embedded = ProviderState(
         "local", "embedded", needs_key=False, has_key=False, chosen=llm.provider == "local"
     )
@@ -202,13 +327,8 @@ async def offered_models(snapshot: Snapshot, name: str, network: Network) -> lis
     if name == "local":
         return await asyncio.to_thread(_local_models, snapshot.get("llm", LLM).local)
     own: Provider = getattr(snapshot.get("llm", LLM), name)
-    config = ProviderConfig(
-        name,
-        base_url=own.base_url,
-        api_key=own.api_key.get_secret_value() if own.api_key else None,
-        headers={header: value.get_secret_value() for header, value in own.headers.items()},
-        limits=Limits(connect=3.0, first_byte=10.0, silence=10.0),
-        network=network,
+    config = replace(
+        _access(name, own), limits=Limits(connect=3.0, first_byte=10.0, silence=10.0), network=network
     )
     return await list_models(config)
 

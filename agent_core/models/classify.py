@@ -122,8 +122,16 @@ def classify(
     note = f" ({', '.join(p for p in (f'HTTP {code}' if code else '', refusal.code) if p)})"
     told = f"{provider} {sentence}".rstrip(".") + (note if note != " ()" else "") + "."
     return ModelError(
-        told, kind=kind, status=code, retry_after=wait if kind in ("rate_limit", "overload") else None
+        told,
+        kind=kind,
+        status=code,
+        retry_after=wait if kind in ("rate_limit", "overload") else None,
+        unknown_model=kind == "bad_request" and _lacks_model(code, refusal.words),
     )
+
+
+def _lacks_model(code: int | None, words: str) -> bool:
+    return code == 404 or bool(_NO_MODEL.search(words) or _NO_TOOLS.search(words))
 
 
 def _verdict(code: int | None, refusal: Refusal, model: str) -> tuple[ModelErrorKind, str]:

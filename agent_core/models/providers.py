@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from agent_core.models.chat import ChatModel
 from agent_core.models.chat_wire import WireSettings
 from agent_core.models.classify import classify, parse_refusal
 from agent_core.models.connection import Connection, Endpoint
+from agent_core.models.keys import KeyedModel, KeyRing
 from agent_core.models.limits import Limits
 from hermes.config import Network
 from hermes.errors import ModelError
@@ -79,6 +80,7 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
 class ProviderConfig:
     """One model as the settings describe it; what is `None` or empty comes from the table.
 
+    more_keys: used in turn with `api_key` when one is refused or limited.
     window, max_tokens: tokens. headers: sent with every request, beside or instead of the key.
     """
 
@@ -86,6 +88,7 @@ class ProviderConfig:
     model: str = ""
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    more_keys: tuple[str, ...] = field(default=(), repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     window: int | None = None
     max_tokens: int | None = None
@@ -110,26 +113,44 @@ class Models:
     """
 
     def __init__(self) -> None:
-        self._models: list[tuple[ProviderConfig, ChatModel]] = []
+        self._models: list[tuple[ProviderConfig, ChatModel | KeyedModel]] = []
+        self._rings: list[tuple[tuple[str, ...], KeyRing]] = []
         self._connections: list[Connection] = []
 
-    def get(self, config: ProviderConfig) -> ChatModel:
+    def get(self, config: ProviderConfig) -> ChatModel | KeyedModel:
         """The client for `config`, the same one for equal ones. Raises as `build_model` does."""
         known = next((model for made_for, model in self._models if made_for == config), None)
         if known is not None:
             return known
+        model = self._keyed(config) if config.more_keys else self._single(config)
+        self._models.append((config, model))
+        return model
+
+    def _keyed(self, config: ProviderConfig) -> KeyedModel:
+        keys = tuple(dict.fromkeys(key for key in (config.api_key, *config.more_keys) if key))
+        made_for = (config.provider, config.base_url or "", *keys)
+        ring = next((ring for known, ring in self._rings if known == made_for), None)
+        if ring is None:
+            ring = KeyRing(config.provider, len(keys))
+            self._rings.append((made_for, ring))
+        return KeyedModel(
+            [self._single(replace(config, api_key=key, more_keys=())) for key in keys],
+            ring,
+        )
+
+    def _single(self, config: ProviderConfig) -> ChatModel:
         endpoint = _endpoint(config, _provider(config))
         shared = next((c for c in self._connections if c.endpoint == endpoint), None)
         connection = shared or Connection(endpoint)
         model = build_model(config, connection)
         if shared is None:
             self._connections.append(connection)
-        self._models.append((config, model))
         return model
 
     async def aclose(self) -> None:
         """Close every connection and forget every client."""
         connections, self._connections, self._models = self._connections, [], []
+        self._rings = []
         for connection in connections:
             await connection.aclose()
 

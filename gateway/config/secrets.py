@@ -2,6 +2,7 @@
 
 `llm.<provider>.api_key` is <PROVIDER>_API_KEY; `platforms.<instance>.<key>` is <INSTANCE>_<KEY>
 (TELEGRAM_TOKEN); any other key is its whole path (NETWORK_PROXY). What config.yaml says goes before.
+A list of secrets (`llm.<provider>.api_keys`, <PROVIDER>_API_KEYS) is parted by commas there.
 `<key>_file: PATH` reads a file.
 """
 
@@ -42,6 +43,8 @@ class Filler:
                 self._secret(data, name, inner, f"{name}_file" in model.model_fields)
             elif here.kind == "model":
                 self._model(here.inner, data, name, inner)
+            elif here.kind == "list" and shape(here.inner).kind == "secret":
+                self._secrets(data, name, inner)
             elif here.kind in {"map", "list"}:
                 self._each(here.inner, data.get(name), inner)
 
@@ -56,6 +59,19 @@ class Filler:
                 data[name] = found
         elif self._is_literal(path):
             self.literals.append(path)
+
+    def _secrets(self, data: dict[str, Any], name: str, path: Path) -> None:
+        given = data.get(name)
+        if not given:
+            given = self._environment.lookup(secret_name(path))
+        elif self._is_literal(path):
+            self.literals.append(path)
+        if isinstance(given, str):
+            given = [part for part in (p.strip() for p in given.split(",")) if part]
+        if given:
+            data[name] = given
+        else:
+            data.pop(name, None)
 
     def _model(self, model: type[BaseModel], data: dict[str, Any], name: str, path: Path) -> None:
         value = data.get(name)
