@@ -1,4 +1,4 @@
-"""`hermes gateway run|stop|restart|reload|status|list|install|uninstall`, and `hermes run`."""
+"""`hermes gateway add|remove|run|stop|restart|reload|status|list|install|uninstall`, and `hermes run`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli import platforms
 from gateway.cli.output import AsJson, new_app, print_json, print_table
 from gateway.cli.streams import open_missing
 from gateway.control_client import ControlRefused, ask
@@ -21,6 +22,8 @@ __all__ = ["app", "run_app"]
 
 app = new_app("Run, stop, restart and install the daemon.")
 run_app = new_app("Run the daemon here.", group=False)
+app.command()(platforms.add)
+app.command()(platforms.remove)
 
 MARGIN = 30.0
 """Seconds beyond the drain that a stop may take: the outbox, adapters, the store."""
@@ -174,7 +177,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
     elif not rows:
-        print(f"No platform is set up; {home.config} takes them under `platforms`.")
+        print("No platform is set up: hermes gateway add telegram")
     else:
         shown = [
             (r["name"], r["type"], "on" if r["enabled"] else "off", r["state"], r["reason"]) for r in rows

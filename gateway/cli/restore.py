@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.output import AsJson, new_app, print_json, when
+from hermes import failpoint
 from hermes.errors import HermesError
 from hermes.home import Home, default_home
 
@@ -36,6 +37,7 @@ def restore(
     from gateway.restore import go_back
     from gateway.restore import restore as put_back
 
+    failpoint.arm()
     home = Home((into.expanduser() if into else default_home()).absolute())
     file = file.expanduser().absolute()
     if not file.is_file():

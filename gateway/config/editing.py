@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+from pydantic import BaseModel
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.util import load_yaml_guess_indent
@@ -19,14 +20,24 @@ from gateway.config.document import parse, parse_flow
 from gateway.config.environment import parse_env
 from gateway.config.keys import parse_key, platform_types
 from gateway.config.loading import load_document, read_bytes
-from gateway.config.models import Annotation, Place, find
+from gateway.config.models import Annotation, Place, find, load_class, shape
 from gateway.config.problems import Path, Problem, Problems, Raw
 from gateway.config.secrets import secret_name
 from gateway.home import atomic_write, file_lock
 from hermes.config import Schema, Snapshot
 from hermes.home import Home
 
-__all__ = ["Change", "place_of", "set_value", "set_values", "tried"]
+__all__ = [
+    "Addition",
+    "Change",
+    "add_platform",
+    "place_of",
+    "remove_platform",
+    "set_value",
+    "set_values",
+    "tried",
+    "tried_platform",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,80 @@ class Change:
     file: str
     variable: str | None = None
     switched_on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What a platform's instance gets. Paths start below `platforms.<instance>`; `secrets` go to .env."""
+
+    instance: str
+    values: Mapping[Path, Raw]
+    secrets: Mapping[Path, str]
+
+    def variables(self) -> dict[str, str]:
+        """The secrets by the names of their variables."""
+        return {secret_name(("platforms", self.instance, *path)): text for path, text in self.secrets.items()}
+
+
+def tried_platform(home: Home, schema: Schema, addition: Addition, environ: Mapping[str, str]) -> Snapshot:
+    """The settings as they would be with it; nothing is written. Raises `Problems`."""
+    after = _with_platform(read_bytes(home), addition)
+    return load_document(parse(after), home, schema, {**environ, **addition.variables()})
+
+
+def add_platform(home: Home, schema: Schema, addition: Addition, environ: Mapping[str, str]) -> None:
+    """Write it: the secrets first, then config.yaml, whose entry switches the platform on. Blocks on files.
+
+    Raises `Problems` when the settings would not hold; nothing was written then. The home must exist.
+    """
+    with file_lock(home.config):
+        after = _with_platform(read_bytes(home), addition)
+        load_document(parse(after), home, schema, {**environ, **addition.variables()})
+        with file_lock(home.env):
+            for name, value in addition.variables().items():
+                _write_variable(home, name, value)
+        atomic_write(home.config, after)
+
+
+def _with_platform(data: bytes, addition: Addition) -> bytes:
+    place: Path = ("platforms", addition.instance)
+    if addition.instance not in (parse(data).values.get("platforms") or {}):
+        data = _edited(data, place, CommentedMap())
+    for path, value in addition.values.items():
+        data = _edited(data, (*place, *path), value)
+    return data
+
+
+def remove_platform(home: Home, schema: Schema, instance: str) -> list[str]:
+    """Take an instance out of config.yaml, then its secrets out of .env; their names. Blocks on files."""
+    with file_lock(home.config):
+        before = read_bytes(home)
+        values = parse(before).values
+        data = (values.get("platforms") or {}).get(instance) or {}
+        kind = platform_types(values).get(instance, instance)
+        paths = (
+            _secret_paths(load_class(schema.platforms[kind]), data, ("platforms", instance))
+            if kind in schema.platforms
+            else ()
+        )
+        names = [secret_name(path) for path in paths]
+        atomic_write(home.config, _edited(before, ("platforms", instance), None))
+        with file_lock(home.env):
+            known = parse_env(home.env.read_text("utf-8-sig")) if home.env.exists() else {}
+            removed = [name for name in names if name in known]
+            for name in removed:
+                _write_variable(home, name, None)
+    return removed
+
+
+def _secret_paths(model: type[BaseModel], data: Raw, path: Path) -> Iterator[Path]:
+    for name, field in model.model_fields.items():
+        here = shape(field.annotation)
+        if here.kind == "secret":
+            yield (*path, name)
+        elif here.kind == "map" and shape(here.inner).kind == "model" and isinstance(data, dict):
+            for key, item in (data.get(name) or {}).items():
+                yield from _secret_paths(shape(here.inner).inner, item, (*path, name, key))
 
 
 def place_of(home: Home, schema: Schema, path: Path) -> Place:
