@@ -14,7 +14,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gateway.outbox import Draft, OutboxRow, enqueue
@@ -65,10 +65,21 @@ class InboxRow:
     not_before: float = 0.0
     state: str = "waiting"
     turn_id: str | None = None
+    free_at: float = 0.0
+    """Until when the rate holds it back, in monotonic seconds of this process; see `clocked`."""
 
     def early(self, now: float) -> float:
         """Seconds for which the rate holds the row back still; no longer than it was told to, whatever the clock did."""
         return min(self.not_before - now, self.not_before - self.received_at)
+
+    def clocked(self, now: float, monotonic: float) -> InboxRow:
+        """The row as it waits in this process: from here on a wall clock that jumps changes nothing."""
+        early = self.early(now)
+        return replace(self, free_at=monotonic + early) if early > 0 else self
+
+    def held(self, monotonic: float) -> float:
+        """Seconds for which the rate holds the clocked row back still."""
+        return max(0.0, self.free_at - monotonic)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ Work = InboxRow | TurnWork
 
 @dataclass(slots=True, eq=False)
 class Mailbox:
-    """One session's messages and open turns, in the order of arrival.
+    """One session's messages and open turns, in the order of arrival. `now` is in monotonic seconds.
 
     active: the turn that runs. gathering: messages whose other parts are waited for; who takes them from here
     (a `/stop`) has them.
@@ -46,7 +46,7 @@ class Mailbox:
         for item in self.work:
             if isinstance(item, InboxRow):
                 sender = item.event.sender.id
-                if sender in held or item.early(now) > 0:
+                if sender in held or item.held(now) > 0:
                     held.add(sender)
                     continue
             self.work.remove(item)
@@ -58,7 +58,7 @@ class Mailbox:
         heads: dict[str, float] = {}
         for item in self.work:
             if isinstance(item, InboxRow):
-                heads.setdefault(item.event.sender.id, item.early(now))
+                heads.setdefault(item.event.sender.id, item.held(now))
         return min(heads.values(), default=0.0)
 
     def gather(self, mode: str, most: int, now: float) -> int:
@@ -67,7 +67,7 @@ class Mailbox:
         open_ = [
             w
             for w in self.work
-            if not (isinstance(w, InboxRow) and w.event.sender.id != sender and w.early(now) > 0)
+            if not (isinstance(w, InboxRow) and w.event.sender.id != sender and w.held(now) > 0)
         ]
         count = min(gathered(self.gathering[-1], open_, mode), most - len(self.gathering))
         for item in open_[: max(count, 0)]:

@@ -82,6 +82,7 @@ class Sessions:
 
     def put(self, row: InboxRow) -> None:
         """A new message, committed."""
+        row = row.clocked(self._clock.time(), self._clock.monotonic())
         if row.event.kind in ("api", "terminal"):
             self._feeds.open(row.ticket)
         if is_control(row) and not self._is_early(row):
@@ -95,7 +96,7 @@ class Sessions:
 
     def _is_early(self, row: InboxRow) -> bool:
         """Whether the rate holds the row back still."""
-        return row.early(self._clock.time()) > 0
+        return row.held(self._clock.monotonic()) > 0
 
     def _mode(self, row: InboxRow) -> Busy:
         return self._modes.get(row.session_key) or self._busy(row.event.instance)
@@ -161,7 +162,7 @@ class Sessions:
     def _drop_gathered(self, box: Mailbox, stop: InboxRow | None) -> bool:
         if not box.gathering or stop is None:
             return False
-        box.gather(self._mode(box.gathering[-1]), _MOST_GATHERED, self._clock.time())
+        box.gather(self._mode(box.gathering[-1]), _MOST_GATHERED, self._clock.monotonic())
         rows, box.gathering = box.gathering, []
         box.arrived.set()
         jobs = (ledger.close([r.id for r in rows], "stopped", "", None, self._clock.time()),)
@@ -186,10 +187,10 @@ class Sessions:
     async def _drain(self, key: str, box: Mailbox) -> None:
         try:
             while box.work and not self._closing.is_set():
-                item = box.take_next(self._clock.time())
+                item = box.take_next(self._clock.monotonic())
                 if item is None:
                     box.arrived.clear()
-                    await self._arrived(box, box.next_slot(self._clock.time()))
+                    await self._arrived(box, box.next_slot(self._clock.monotonic()))
                 else:
                     await self._one(box, item)
         finally:
@@ -245,7 +246,7 @@ class Sessions:
         try:
             while True:
                 mode = self._mode(row)
-                box.gather(mode, _MOST_GATHERED, self._clock.time())
+                box.gather(mode, _MOST_GATHERED, self._clock.monotonic())
                 pause = pause_for(rows[-1], mode)
                 before = len(box.work)
                 if pause <= 0 or len(rows) >= _MOST_GATHERED:
