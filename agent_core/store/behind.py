@@ -35,6 +35,7 @@ _PAUSE = 0.25
 """Seconds between rounds: what is noted meanwhile is written together."""
 _INDEX_EVERY = 1.0
 _INDEX_SHARE = 50.0
+_INDEX_SELDOMEST = 60.0
 _RETRY = 5.0
 _PAGE = 500
 
@@ -95,20 +96,28 @@ class Behind:
     async def _serve(self) -> None:
         await self._note_unwritten()
         while not self._closing.is_set():
-            await self._wake.wait()
+            await self._needed()
             self._wake.clear()
             await self._round()
-            if self._noted or self._stale_agents:
+            if self._noted:
                 self._wake.set()
-            else:
+            elif not self._stale_agents:
                 self._idle.set()
-            await self._pause(_RETRY if self._failing else _PAUSE)
+            await self._pause(_RETRY if self._failing else _PAUSE, self._closing)
 
-    async def _pause(self, seconds: float) -> None:
-        """Sleep, or less when closing."""
+    async def _needed(self) -> None:
+        """Wait until something is noted, or the lists are due."""
+        if self._stale_agents:
+            due = self._index_written + self._index_pause - self._clock.monotonic()
+            await self._pause(due, self._wake)
+        else:
+            await self._wake.wait()
+
+    async def _pause(self, seconds: float, unless: asyncio.Event) -> None:
+        """Sleep, or less when `unless` is set."""
         waits = {
             asyncio.ensure_future(self._clock.sleep(seconds)),
-            asyncio.ensure_future(self._closing.wait()),
+            asyncio.ensure_future(unless.wait()),
         }
         _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in pending:
@@ -201,8 +210,10 @@ class Behind:
         agents = set(self._stale_agents)
         await write_session_index(self._store, self._home, agents)
         self._stale_agents -= agents
-        # A list of thousands costs its time: it is written the more seldom, a fiftieth of the time at most.
-        self._index_pause = max(_INDEX_EVERY, _INDEX_SHARE * (self._clock.monotonic() - began))
+        # A list of thousands costs its time: it is written the more seldom, a fiftieth of the time at most. One
+        # that a slow disk held up once is not put off for an hour.
+        pause = _INDEX_SHARE * (self._clock.monotonic() - began)
+        self._index_pause = min(max(_INDEX_EVERY, pause), _INDEX_SELDOMEST)
 
 
 def _look(path: Path) -> _Written:

@@ -6,18 +6,20 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_core.store import sessions
+from agent_core.store.behind import Behind
 from agent_core.store.database import SqliteStore
 from agent_core.store.replacement import Replacement, replace_file
 from agent_core.store.schema import PART
 from agent_core.store.session_list import write_session_index
 from hermes.agent import SessionSpec
+from hermes.testing import FakeClock
 
 
 class Counted(SqliteStore):
@@ -95,3 +97,49 @@ def test_a_discarded_one_changes_nothing_and_takes_nothing_more(tmp_path: Path) 
     with pytest.raises(ValueError, match="closed"):
         fresh.commit()
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("list", "old")]
+
+
+class Slow(SqliteStore):
+    """A store whose disk takes ten minutes for the first list."""
+
+    lists = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.clock = FakeClock()
+
+    async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        if "message_count AS messages" in sql:
+            self.lists += 1
+            if self.lists == 1:
+                await self.clock.advance(600.0)
+        return await super().read(sql, parameters)
+
+
+async def test_a_list_that_a_slow_disk_held_up_once_is_written_again_within_a_minute(tmp_path: Path) -> None:
+    store = await Slow.open(tmp_path / "state.db", [PART])
+    assert isinstance(store, Slow)
+    clock = store.clock
+    await fill(store, "main", 1)
+    behind = Behind(store, tmp_path, clock)
+    behind.start()
+    behind.note("main:0-00000")
+    await _passing(clock, lambda: store.lists == 2, 1.0)  # the page, and the empty one after it
+    await fill(store, "main", 2)
+    behind.note("main:1-00001")
+    began = clock.monotonic()
+    while store.lists < 4:
+        await _passing(clock, lambda: clock.sleeping > 0, 0.0)
+        await clock.advance(1.0)
+        assert clock.monotonic() - began <= 65
+    await behind.aclose()
+    await store.aclose()
+    assert [entry["chat"] for entry in listed(tmp_path, "main")] == ["0", "1"]
+
+
+async def _passing(clock: FakeClock, done: Callable[[], bool], seconds: float) -> None:
+    """Let time pass, so much at once, until it is so."""
+    async with asyncio.timeout(10):
+        while not done():
+            await clock.advance(seconds)
+            await asyncio.sleep(0)
