@@ -297,7 +297,10 @@ class Turns:
     ) -> None:
         self._delivery.wake(outgoing)
         ended = TurnEnded(
-            state if state in ("answered", "silent", "failed", "stopped") else "dead", shown, usage
+            state if state in ("answered", "silent", "failed", "stopped") else "dead",
+            shown,
+            usage,
+            active.work.turn_id,
         )
         for row in (*active.work.rows, *active.joined):
             self._feeds.end(row.ticket, ended)

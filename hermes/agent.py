@@ -132,12 +132,14 @@ class Notice:
 class TurnEnded:
     """The turn is over and committed.
 
-    `text` is the whole answer or the sentence that says why there is none.
+    `text` is the whole answer or the sentence that says why there is none. turn: which; messages that one turn
+    answered have the same; "" where there was none (a command) or nobody knows any longer.
     """
 
     state: TurnState
     text: str
     usage: Usage = field(default_factory=Usage)
+    turn: str = ""
 
 
 TurnUpdate = TextDelta | TextReset | ToolStarted | ToolEnded | Notice | TurnEnded

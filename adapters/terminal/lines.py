@@ -9,7 +9,8 @@ is sent again after a lost connection the same message. To the client, each with
     tool       `call_id`, `name`, `summary`, `emoji`
     tool_end   `call_id`, `name`, `ok`
     notice     `key`, `fields`: a system sentence
-    end        `state`, `text`: the whole answer, or the sentence that says why there is none
+    end        `state`, `text`: the whole answer, or the sentence that says why there is none;
+               `usage` {prompt, completion}; `turn`: messages that one turn answered have the same
     refused    `reason`, `text`: it was not taken
     error      `text`: the line was none of these (without an `id`)
 """
@@ -89,4 +90,6 @@ def render(update: TurnUpdate) -> JSONObject:
         case Notice(key, fields):
             return {"type": "notice", "key": key, "fields": fields}
         case _:
-            return {"type": "end", "state": update.state, "text": update.text}
+            usage = {"prompt": update.usage.prompt, "completion": update.usage.completion}
+            ended = {"state": update.state, "text": update.text, "usage": usage, "turn": update.turn}
+            return {"type": "end", **ended}

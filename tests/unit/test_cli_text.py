@@ -1,10 +1,13 @@
 """What the command line shows: pure parts."""
 
+import re
+
 import pytest
+from rich.cells import cell_len
 
 from gateway.cli import COMMANDS, main
-from gateway.cli.chat.text import clean, split_done
-from gateway.cli.chat.view import Drawn
+from gateway.cli.chat.drawn import Drawn, painter
+from gateway.cli.chat.text import clean, closed, split_done
 from gateway.cli.output import print_table
 from gateway.cli.status import describe, failures
 
@@ -29,9 +32,69 @@ def test_only_blocks_that_cannot_change_are_done(text: str, done: str) -> None:
     assert split_done(text) == (done, text[len(done) :])
 
 
-def test_a_line_stays_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Drawn()._print("What you can send me:\n/help - what\n/new - begin\n")
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a **bo", "a **bo**"),
+        ("a **bold*", "a **bold**"),
+        ("a *it", "a *it*"),
+        ("a **b *c", "a **b *c***"),
+        ("run `ls", "run `ls`"),
+        ("run `a*b", "run `a*b`"),
+        ("see [the do", "see the do"),
+        ("see [the docs](http://x", "see the docs"),
+        ("text\n-", "text\n"),
+        ("text\n``", "text\n"),
+        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("```\na ** b", "```\na ** b"),
+        ("whole **bold** and `code`", "whole **bold** and `code`"),
+        ("snake_case_name", "snake_case_name"),
+    ],
+)
+def test_no_half_mark_is_drawn(text: str, shown: str) -> None:
+    assert closed(text).rstrip(" ") == shown.rstrip(" ")
+
+
+def _drawn(columns: int = 40) -> Drawn:
+    return Drawn(painter(lambda: columns), now=lambda: 0.0)
+
+
+def test_a_block_is_printed_once_and_only_the_last_one_is_drawn_anew() -> None:
+    drawn = _drawn()
+    printed = ""
+    for piece in ("one\n", "\nt", "wo\n\n", "thr", "ee"):
+        drawn.show({"type": "delta", "text": piece})
+        printed += drawn.printed()
+    assert [line.rstrip() for line in printed.splitlines() if line.strip()] == ["one", "two"]
+    assert "three" in drawn.growing(10)
+    assert "one" not in drawn.growing(10)
+    usage = {"prompt": 12, "completion": 3}
+    drawn.show({"type": "end", "state": "answered", "text": "one\n\ntwo\n\nthree", "usage": usage})
+    assert [clean_line(line) for line in drawn.printed().splitlines() if line.strip()] == [
+        "three",
+        "0.0 s · 12 + 3 tokens",
+    ]
+
+
+def clean_line(line: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", line).rstrip()
+
+
+@pytest.mark.parametrize("columns", [2, 20, 200])
+def test_what_grows_is_never_higher_than_its_room_nor_wider_than_the_terminal(columns: int) -> None:
+    drawn = _drawn(columns)
+    drawn.show({"type": "tool", "emoji": "🔧", "summary": "读取文件 " * 9, "name": "read"})
+    drawn.show({"type": "delta", "text": "漢字と絵文字🙂 " * 50})
+    lines = drawn.growing(7).splitlines()
+    assert len(lines) <= 7
+    assert all(cell_len(clean_line(line)) <= columns for line in lines)
+
+
+def test_a_line_stays_a_line() -> None:
+    drawn = _drawn()
+    text = "What you can send me:\n/help - what\n/new - begin\n"
+    drawn.show({"type": "end", "state": "answered", "text": text})
+    assert [line.rstrip() for line in drawn.printed().splitlines()] == [
         "What you can send me:",
         "/help - what",
         "/new - begin",

@@ -110,7 +110,8 @@ async def test_a_message_is_taken_followed_and_ended(client: Client, desk: Desk)
     client.write(id="a1", text="hello")
     assert await client.read() == {"id": "a1", "type": "taken", "ticket": "main:a1", "again": False}
     assert await client.read() == {"id": "a1", "type": "delta", "text": "echo: "}
-    assert await client.read() == {"id": "a1", "type": "end", "state": "answered", "text": "echo: hello"}
+    ended = {"state": "answered", "text": "echo: hello", "usage": {"prompt": 0, "completion": 0}, "turn": ""}
+    assert await client.read() == {"id": "a1", "type": "end", **ended}
     event = desk.taken["main:a1"]
     assert (event.platform, event.kind, event.account, event.chat) == (
         "terminal",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import sys
@@ -12,7 +13,7 @@ import typer
 
 from gateway.cli.chat.link import Link, LinkLost
 from gateway.cli.chat.talk import Interrupted, exchange
-from gateway.cli.chat.view import Drawn, Plain, View
+from gateway.cli.chat.view import Plain
 from gateway.cli.loop import run
 from gateway.cli.output import new_app
 from hermes.errors import EXIT_OK, EXIT_UNEXPECTED
@@ -52,7 +53,7 @@ async def _chat(home: Home, session: str, question: str | None) -> int:
             if question is not None:
                 return await _one(link, question)
             if sys.stdin.isatty():
-                return await _converse(link, home)
+                return await _converse(link, home, session)
             return await _lines(link)
     except Interrupted:
         return INTERRUPTED
@@ -73,11 +74,15 @@ async def _lines(link: Link) -> int:
     return EXIT_OK
 
 
-async def _converse(link: Link, home: Home) -> int:
+async def _converse(link: Link, home: Home, session: str) -> int:
     from gateway.cli.chat.prompt import open_editor
 
     editor = await open_editor(home)
-    view: View = Drawn() if sys.stdout.isatty() else Plain()
+    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
+        from gateway.cli.chat.room import Room
+
+        return await Room(link, editor).run(session)
+    view = Plain()
     interrupted = False
     while True:
         try:
@@ -95,7 +100,7 @@ async def _converse(link: Link, home: Home) -> int:
             await _say(link, view, text)
 
 
-async def _say(link: Link, view: View, text: str) -> None:
+async def _say(link: Link, view: Plain, text: str) -> None:
     try:
         await exchange(link, view, text)
     except LinkLost as error:  # the next message tries anew

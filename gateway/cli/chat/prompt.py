@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from prompt_toolkit import PromptSession
+from prompt_toolkit import ANSI, PromptSession
 from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -19,10 +20,12 @@ __all__ = ["HISTORY", "Editor"]
 HISTORY = "chat_history"
 LEAVE = ("exit", "quit")
 _MAX_BYTES = 1 << 20
+_REDRAW = 0.25
+"""Seconds: the elapsed time is seen to pass."""
 
 
 class Editor:
-    """Reads messages: Enter sends, Alt-Enter begins a new line."""
+    """Reads messages: Enter sends, Alt-Enter begins a new line. above: what is drawn above the line, if anything."""
 
     def __init__(self, home: Home) -> None:
         path = home.root / HISTORY
@@ -32,12 +35,30 @@ class Editor:
             completer=_commands(),
             complete_while_typing=False,
             key_bindings=_keys(),
+            refresh_interval=_REDRAW,
         )
+        self.above: Callable[[], str] = str
+
+    def columns(self) -> int:
+        """How wide the terminal is now."""
+        return self._session.app.output.get_size().columns
+
+    def rows(self) -> int:
+        """How high the terminal is now."""
+        return self._session.app.output.get_size().rows
+
+    def redraw(self) -> None:
+        """What is above has changed."""
+        self._session.app.invalidate()
+
+    def _prompt(self) -> ANSI:
+        # What stands for good is the line alone, never an answer that was still growing when it was sent.
+        return ANSI("> " if self._session.app.is_done else f"{self.above()}> ")
 
     async def read(self) -> str | None:
         """The next message; `None` when the user leaves. Raises `KeyboardInterrupt` on Ctrl-C."""
         try:
-            text = await self._session.prompt_async("> ")
+            text = await self._session.prompt_async(self._prompt)
         except EOFError:
             return None
         return None if text.strip().removeprefix("/") in LEAVE else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean", "split_done"]
+__all__ = ["clean", "closed", "split_done"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
@@ -26,6 +26,31 @@ def split_done(text: str) -> tuple[str, str]:
         if not _inside_fence(text[: match.start()]):
             cut = match.end()
     return text[:cut], text[cut:]
+
+
+_MARK = re.compile(r"\\.|`+|\*\*|__|~~|(?<!\w)\*(?=\S)|(?<=\S)\*")
+_HALF_LINK = re.compile(r"!?\[([^\]\n]*)(\](\([^)\n]*)?)?$")
+_HALF_LINE = re.compile(
+    r"(^|\n)[ \t]*([`~]{1,2}|#{1,6}[ \t]*|[-+*>][ \t]*|\d{1,9}[.)]?[ \t]*|[-=|:][-=|: ]*)$"
+)
+
+
+def closed(text: str) -> str:
+    """A growing block as it may be shown: no half mark stands in it, what is open is closed."""
+    if _inside_fence(text):
+        return text
+    text = _HALF_LINE.sub(r"\1", text)
+    text = _HALF_LINK.sub(r"\1", text).rstrip("*_~`\\ \t")
+    opened: list[str] = []
+    for match in _MARK.finditer(text):
+        mark = match[0]
+        if mark[0] == "\\" or (opened and opened[-1][0] == "`" and mark != opened[-1]):
+            continue
+        if mark in opened:
+            del opened[opened.index(mark) :]
+        else:
+            opened.append(mark)
+    return text + "".join(reversed(opened))
 
 
 def _inside_fence(text: str) -> bool:
