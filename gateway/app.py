@@ -27,11 +27,13 @@ from gateway.config.live import LiveSettings
 from gateway.config.loading import load
 from gateway.control import ControlServer, Role
 from gateway.core import Core, build_core, enabled
+from gateway.disk import DiskUse, is_full
 from gateway.handlers import control_handlers
 from gateway.housekeeping import Housekeeping
 from gateway.http import HttpServer, Probes
 from gateway.lag import LoopLag
 from gateway.logs import Logs, configure, redact
+from gateway.presence import Presence
 from gateway.recovery import ResumeRules, recover
 from gateway.report import Report
 from gateway.secrets import api_key_check, secret_values
@@ -42,6 +44,7 @@ from hermes import failpoint
 from hermes.adapter import HttpAdapter, HttpLimits, StreamAdapter
 from hermes.clock import SystemClock
 from hermes.config import Snapshot
+from hermes.errors import HermesError, StoreUnavailable
 from hermes.home import Home
 
 __all__ = ["Gateway", "RunOptions", "local", "serve"]
@@ -58,6 +61,8 @@ _RESTART = "platforms have changed; restart to use them: hermes gateway restart"
 _ALONE = (
     "No platform is switched on, so only `hermes chat` reaches me; {config} takes them under `platforms`.\n"
 )
+_FULL = "The disk is full: make room, then Hermes can start."
+"""It may pass, so it is no fault of the home (78), on which a service manager would give up."""
 _GRACE = 1.0
 """Seconds for HTTP answers under way, once turns and outbox are through."""
 _HURRIED = 0.1
@@ -142,8 +147,14 @@ class Gateway:
         stack.push_async_callback(core.delivery.aclose)
         stack.push_async_callback(core.sessions.aclose)
         lag = LoopLag()
+        self._presence = Presence(self._home.state, clock)
         self.report = Report(
-            core, lag, url=lambda: self._http.url if self._http else None, role=self._options.role
+            core,
+            lag,
+            self._presence,
+            DiskUse(self._home),
+            url=lambda: self._http.url if self._http else None,
+            role=self._options.role,
         )
         for intake in core.intakes.values():
             intake.hold()
@@ -211,6 +222,7 @@ class Gateway:
         housekeeping = Housekeeping(core, self._home, self._clock)
         jobs = {"lag": lag.measure(), "agents": core.agents.sweep(), "housekeeping": housekeeping.run()}
         if self._options.role == "daemon":
+            jobs["presence"] = self._presence.watch()
             jobs["settings"] = core.settings.watch()
             self._notifier.feed()
             self._stack.push_async_callback(self._notifier.aclose)
@@ -314,7 +326,12 @@ async def serve(home: Home, options: RunOptions) -> int:
     """Run in the foreground until asked to stop; the exit code. Errors of the start are raised."""
     gateway = Gateway(home, options)
     install_signals(gateway.stopped, gateway.reload)
-    await gateway.start()
+    try:
+        await gateway.start()
+    except (HermesError, OSError) as error:
+        if not is_full(error):
+            raise
+        raise StoreUnavailable(f"{error} {_FULL}") from error
     await gateway.stopped.wait()
     await gateway.stop()
     return gateway.stopped.exit_code

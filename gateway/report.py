@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gateway import versions
 from gateway.core import Core
+from gateway.disk import Disk, DiskUse, low
 from gateway.lag import LoopLag
+from gateway.presence import Presence
 from hermes.messages import JSONObject
 
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
 __all__ = ["Report", "installed_version"]
+
+
+_SCHEMAS = "SELECT part, version FROM schema_version"
 
 
 def installed_version() -> str:
@@ -26,9 +36,20 @@ def installed_version() -> str:
 class Report:
     """Reads the live parts; keeps nothing but when it began."""
 
-    def __init__(self, core: Core, lag: LoopLag, *, url: Callable[[], str | None], role: str) -> None:
+    def __init__(
+        self,
+        core: Core,
+        lag: LoopLag,
+        presence: Presence,
+        disk: DiskUse,
+        *,
+        url: Callable[[], str | None],
+        role: str,
+    ) -> None:
         self._core = core
         self._lag = lag
+        self._presence = presence
+        self._disk = disk
         self._url = url
         self._role = role
         self._began = time.monotonic()
@@ -42,11 +63,24 @@ class Report:
             return False, "Hermes is stopping."
         if not self.started:
             return False, "Hermes is starting."
-        fault = self._core.store.fault
+        fault = self._core.store.fault or self._presence.fault
         return fault is None, fault
 
+    async def full_status(self) -> JSONObject:
+        """`hermes status --json`: what is in memory, and what is on the disk."""
+        disk = await asyncio.to_thread(self._disk.now)
+        warning = low(disk)
+        rows = [] if self._core.store.fault else await self._core.store.read(_SCHEMAS)
+        return {
+            **self.status(),
+            "disk": {**disk, "warning": warning},
+            "versions": await asyncio.to_thread(versions.here),
+            "schema": {row["part"]: row["version"] for row in rows},
+            "warnings": [warning] if warning else [],
+        }
+
     def status(self) -> JSONObject:
-        """`hermes status --json`."""
+        """The part that is in memory."""
         core = self._core
         ready, reason = self.readiness()
         return {
@@ -92,6 +126,7 @@ class Report:
         up = Gauge("hermes_platform_connected", "1 when connected", ["instance"], registry=registry)
         for name, c in self._core.supervisor.conditions.items():
             up.labels(name).set(c.state == "connected")
+        _disk_gauges(registry, self._disk.now())
         return generate_latest(registry)
 
     def _figures(self) -> dict[str, Any]:
@@ -114,3 +149,12 @@ class Report:
             "loop_lag_seconds": self._lag.last,
             "loop_lag_worst_seconds": self._lag.worst,
         }
+
+
+def _disk_gauges(registry: CollectorRegistry, disk: Disk) -> None:
+    from prometheus_client import Gauge  # noqa: PLC0415  paid for when asked
+
+    taken = Gauge("hermes_disk_bytes", "bytes in the home", ["kind"], registry=registry)
+    for kind, size in disk["kinds"].items():
+        taken.labels(kind).set(size)
+    Gauge("hermes_disk_free_bytes", "free on the home's disk", registry=registry).set(disk["free"])

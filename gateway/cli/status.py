@@ -12,6 +12,8 @@ from hermes.home import Home, default_home
 
 __all__ = ["describe", "failures", "faults", "show", "warnings"]
 
+_COLUMNS = 79
+
 _ADVICE = {
     "unauthorized": "the platform refused its credentials; set others with `hermes config set "
     "platforms.{name}.KEY` and restart",
@@ -21,12 +23,13 @@ _ADVICE = {
 
 def show(*, as_json: bool) -> int:
     """Print the daemon's state; 0 when it runs, 3 when not."""
-    answer = ask(Home(default_home()), "status")
+    home = Home(default_home())
+    answer = ask(home, "status")
     running = answer is not None and answer.get("role") == "daemon"
     if as_json:
         print(
             json.dumps(
-                {k: v for k, v in answer.items() if k != "ok"} if running and answer else {"running": False}
+                {k: v for k, v in answer.items() if k != "ok"} if running and answer else _at_rest(home)
             )
         )
     elif running and answer:
@@ -35,6 +38,8 @@ def show(*, as_json: bool) -> int:
         print("No daemon runs; start one with `hermes gateway run`.", file=sys.stderr)
         if answer is not None:
             print(f"A chat (process {answer.get('pid')}) uses this home.", file=sys.stderr)
+        at_rest = _at_rest(home)
+        print("\n".join([*_places(at_rest), *(f"Warning: {text}" for text in warnings(at_rest))]))
     return EXIT_OK if running else EXIT_NOT_RUNNING
 
 
@@ -54,7 +59,60 @@ def describe(status: dict[str, Any]) -> list[str]:
         f"Replies: {delivery.get('waiting', 0)} waiting, {delivery.get('sent', 0)} sent, "
         f"{delivery.get('dead', 0)} dead letters."
     )
-    return lines + [f"Warning: {text}" for text in warnings(status)]
+    lag = status.get("loop_lag", {})
+    lines.append(
+        f"Sessions: {status.get('sessions', {}).get('busy', 0)} busy. Inbox: "
+        f"{status.get('sessions', {}).get('waiting', 0)} waiting. Loop lag: {lag.get('last', 0) * 1000:.0f} ms "
+        f"(worst {lag.get('worst', 0) * 1000:.0f} ms)."
+    )
+    return [*lines, *_places(status), *(f"Warning: {text}" for text in warnings(status))]
+
+
+def _at_rest(home: Home) -> dict[str, Any]:
+    """What can be said of a home that no daemon runs in."""
+    from gateway import disk, versions
+
+    found = disk.measure(home)
+    warning = disk.low(found)
+    return {
+        "running": False,
+        "disk": {**found, "warning": warning},
+        "versions": versions.here(),
+        "schema": versions.schemas(home.state),
+        "warnings": [warning] if warning else [],
+    }
+
+
+def _places(status: dict[str, Any]) -> list[str]:
+    disk, found = status.get("disk"), status.get("versions", {})
+    lines = []
+    if disk:
+        kinds = [f"{kind} {_bytes(size)}" for kind, size in disk["kinds"].items() if size]
+        lines += _filled("Disk:", [*kinds, f"free {_bytes(disk['free'])} of {_bytes(disk['total'])}"])
+    named = [f"{name} {version}" for name, version in found.items()]
+    named += [f"schema {part} {number}" for part, number in status.get("schema", {}).items()]
+    return lines + (_filled("Versions:", named) if named else [])
+
+
+def _filled(head: str, parts: list[str]) -> list[str]:
+    """The parts in a row, in lines of at most 79 columns."""
+    lines, row = [], head
+    for i, part in enumerate(parts):
+        piece = part + ("." if i == len(parts) - 1 else ",")
+        if len(row) + 1 + len(piece) > _COLUMNS:
+            lines.append(row)
+            row = " "
+        row += f" {piece}"
+    return [*lines, row]
+
+
+def _bytes(size: int) -> str:
+    number = float(size)
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
 
 
 def _state(name: str, platform: dict[str, Any]) -> str:

@@ -35,7 +35,7 @@ class _Operations:
         self._gateway = gateway
 
     async def status(self, _: JSONObject) -> JSONObject:
-        return self._gateway.report.status()
+        return await self._gateway.report.full_status()
 
     async def doctor(self, _: JSONObject) -> JSONObject:
         home = Home(self._gateway.core.settings.current().home)
