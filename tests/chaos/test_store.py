@@ -1,0 +1,159 @@
+"""A small disk that fills up under load, a start on a full one, a database that a stranger holds."""
+
+import asyncio
+import sqlite3
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.house import House, answer_of, eventually, root_only
+from tests.peers.model import ModelPeer
+from tests.peers.telegram import TelegramPeer
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on a file system of 24 MB."""
+    if not root_only():
+        pytest.skip("mounting a small disk needs root")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0755", "tmpfs", str(folder)]
+    subprocess.run(mount, check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+async def small_house(disk: Path, model_peer: ModelPeer, telegram_peer: TelegramPeer) -> AsyncIterator[House]:
+    """Return a house on it."""
+    house = House(disk, model_peer, telegram_peer)
+    yield house
+    await house.aclose()
+    for daemon in house.daemons:
+        print(daemon.stderr[-6000:])
+
+
+def _fill(folder: Path) -> Path:
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    return filler
+
+
+async def _hooks(house: House, accepted: dict[str, bool], stop: asyncio.Event) -> None:
+    """Deliver one after the other; what was not taken is not delivered again."""
+    number = 0
+    while not stop.is_set():
+        number += 1
+        token = f"h-{number}-"
+        answer = await house.hook({"text": f"{token} {'x' * 2000} [[text=done {token}]]"}, delivery=token)
+        assert answer.status_code in (202, 503), answer.text
+        accepted[token] = answer.status_code == 202
+
+
+async def test_D16_a_disk_that_fills_up_under_load_loses_nothing_that_was_taken(
+    small_house: House, disk: Path
+) -> None:
+    house, telegram = small_house, small_house.telegram
+    await house.start()
+    accepted: dict[str, bool] = {}
+    stop = asyncio.Event()
+    load = asyncio.create_task(_hooks(house, accepted, stop))
+    said = 0
+    for _ in range(3):
+        for _ in range(10):
+            telegram.push_text(f"t-{said}- [[text=done t-{said}-]]", chat=1 + said % 5)
+            said += 1
+        filler = await asyncio.to_thread(_fill, disk)
+
+        async def refused() -> bool:
+            return (await house.client.get("/ready")).status_code == 503
+
+        await eventually(refused, 30)
+        taken = sum(accepted.values())
+        signs = len(telegram.calls("sendChatAction"))
+        telegram.push_text(f"t-{said}- [[text=done t-{said}-]]", chat=1 + said % 5)
+        said += 1
+        tried = len(accepted)
+        await eventually(lambda tried=tried: _more(accepted, tried), 30)  # type: ignore[misc]  # bound now
+        assert sum(accepted.values()) == taken
+        assert len(telegram.calls("sendChatAction")) <= signs + 5  # those under way in the five chats
+        await asyncio.to_thread(filler.unlink)
+
+        async def ready() -> bool:
+            return not await refused()
+
+        await eventually(ready, 30)
+    stop.set()
+    await load
+    wanted = [token for token, is_taken in accepted.items() if is_taken] + [f"t-{n}-" for n in range(said)]
+    assert len(wanted) < len(accepted) + said  # some were refused
+
+    def shown() -> list[str]:
+        return [text for chat in telegram.chats for text in house.texts(chat)]
+
+    await telegram.wait_for(lambda: len(shown()) >= len(wanted), 90)
+    await house.stop()
+    assert sorted(shown()) == sorted(f"done {token}" for token in wanted)
+    assert house.rows("SELECT DISTINCT state FROM inbox") == [("answered",)]
+
+
+async def _more(accepted: dict[str, bool], than: int) -> bool:
+    return len(accepted) >= than + 5
+
+
+async def test_D16_a_start_on_a_full_disk_is_78_and_touches_nothing(small_house: House, disk: Path) -> None:
+    house = small_house
+    await house.start()
+    house.telegram.push_text("before", chat=1)
+    await house.telegram.wait_text(1, "echo: before")
+    await house.stop()
+    rows = house.rows("SELECT count(*) FROM messages")
+    filler = await asyncio.to_thread(_fill, disk)
+    code, told = await house.refused()
+    assert code == 78
+    assert "full" in told.lower() or "no space" in told.lower()
+    filler.unlink()
+    assert house.rows("SELECT count(*) FROM messages") == rows
+    await house.start()
+    house.telegram.push_text("after", chat=1)
+    await house.telegram.wait_text(1, "echo: after")
+    await house.stop()
+
+
+async def test_FT_10_ten_seconds_of_a_strangers_lock_delay_and_lose_nothing(house: House) -> None:
+    telegram = house.telegram
+    await house.start()
+    telegram.push_text("before", chat=1)
+    await telegram.wait_text(1, "echo: before")
+    with closing(sqlite3.connect(house.home / "state.db", isolation_level=None)) as stranger:
+        stranger.execute("BEGIN IMMEDIATE")
+        for n in range(5):
+            telegram.push_text(f"meanwhile {n}", chat=10 + n)
+        hook = asyncio.create_task(house.hook({"text": "by webhook"}, delivery="d-1"))
+        asked = asyncio.create_task(house.ask("by api"))
+        done, _ = await asyncio.wait((hook, asked), timeout=10)
+        assert not done
+        assert all(house.texts(10 + n) == [] for n in range(5))
+        assert (await house.client.get("/health")).status_code == 200
+        stranger.execute("ROLLBACK")
+    assert (await hook).status_code == 202
+    assert answer_of(await asked) == "echo: by api"
+    for n in range(5):
+        await telegram.wait_text(10 + n, f"echo: meanwhile {n}")
+    await telegram.wait_text(777, "by webhook")
+    assert (await house.status())["loop_lag"]["worst"] < 2
+    await house.stop()
+    assert all(house.texts(10 + n) == [f"echo: meanwhile {n}"] for n in range(5))
+    assert house.rows("SELECT DISTINCT state FROM inbox") == [("answered",)]
