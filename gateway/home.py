@@ -64,7 +64,8 @@ def prepare(home: Home) -> str | None:
     """Make the home, 0700, or see that it is ours and usable; before that nothing is written.
 
     Blocks on files. To be called before the store is opened, since it looks at the database's first bytes.
-    Returns a sentence for the log when the mode had to be narrowed. Raises `HomeError`.
+    A restore that was cut is finished. Returns a sentence for the log when the mode had to be narrowed.
+    Raises `HomeError`.
     """
     try:
         status = home.root.stat()
@@ -82,6 +83,9 @@ def prepare(home: Home) -> str | None:
         )
     check_ours(home)
     _check_writable(home)
+    if swap.is_decided(home.root):  # a restore was cut, or goes on: then the lock is held
+        with HomeLock(home):
+            pass
     return _narrow(home, stat.S_IMODE(status.st_mode))
 
 
