@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway import swap
 from gateway.cli.loop import run
 from gateway.cli.output import AsJson, new_app, print_json
 from gateway.cli.status import failures, faults
@@ -30,6 +31,8 @@ def doctor(
     """Look at home, configuration, daemon and store. Exit code 1 when something is wrong."""
     home = Home(default_home())
     check_ours(home)
+    if swap.is_decided(home.root):
+        prepare(home)  # finishes a restore that was cut
     findings = [_configuration(home), *_daemon_or_store(home, fix=fix)]
     if as_json:
         print_json(findings)
