@@ -1,6 +1,7 @@
 """A small disk that fills up under load, a start on a full one, a database that a stranger holds."""
 
 import asyncio
+import resource
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from tests.acceptance.house import House, answer_of, eventually, root_only
 from tests.peers.model import ModelPeer
+from tests.peers.model.script import says
 from tests.peers.telegram import TelegramPeer
 
 
@@ -130,6 +132,39 @@ async def test_D16_a_start_on_a_full_disk_is_78_and_touches_nothing(small_house:
     house.telegram.push_text("after", chat=1)
     await house.telegram.wait_text(1, "echo: after")
     await house.stop()
+
+
+async def test_D16_a_disk_that_reports_errors_takes_nothing_and_loses_nothing(house: House) -> None:
+    """Writing beyond the process's limit of a file's size fails, which SQLite reports as an I/O error."""
+    telegram, endless = house.telegram, resource.RLIM_INFINITY
+    await house.start()
+    telegram.push_text("before", chat=1)
+    await telegram.wait_text(1, "echo: before")
+    pid = house.daemon.process.pid
+    house.model.script.add(says("thought meanwhile", first=2))
+    telegram.push_text("think", chat=2)
+    await house.model_busy()
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, endless))
+
+    async def told() -> str:
+        ready = await house.client.get("/ready")
+        return str(ready.json()["reason"]) if ready.status_code == 503 else ""
+
+    assert "disk reports an error" in await eventually(told, 30)
+    assert (await house.hook({"text": "by webhook"}, delivery="d-1")).status_code == 503
+    assert (await house.ask("by api")).status_code == 503
+    assert "disk reports an error" in (await house.status())["reason"]
+    telegram.push_text("came meanwhile", chat=3)
+    await house.model_idle()
+    assert house.texts(2) == house.texts(3) == []
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (endless, endless))
+    await telegram.wait_text(2, "thought meanwhile", 30)
+    await telegram.wait_text(3, "echo: came meanwhile", 30)
+    assert (await house.hook({"text": "by webhook"}, delivery="d-1")).status_code == 202
+    await telegram.wait_text(777, "by webhook")
+    await house.stop()
+    assert [len(house.texts(chat)) for chat in (1, 2, 3, 777)] == [1, 1, 1, 1]
+    assert house.rows("PRAGMA integrity_check") == [("ok",)]
 
 
 async def test_FT_10_ten_seconds_of_a_strangers_lock_delay_and_lose_nothing(house: House) -> None:
