@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backup": ("gateway.cli.backup:app", "Put everything that is needed to go on into one file."),
     "restore": ("gateway.cli.restore:app", "Go on from a backup."),
     "doctor": ("gateway.cli.doctor:app", "Find what is damaged, and mend it."),
+    "completion": ("gateway.cli.completion:app", "Print a completion script for a shell."),
 }
 USAGE = 2
 INTERRUPTED = 130
@@ -93,7 +94,8 @@ def _help() -> str:
     return (
         "Usage: hermes [--debug] COMMAND [ARGUMENTS]\n\n"
         f"{listed}\n\n"
-        "`hermes COMMAND --help` says more. The home is HERMES_HOME, else ~/.hermes."
+        "`hermes COMMAND --help` says more; --debug shows where an unexpected error came from.\n"
+        "The home is HERMES_HOME, else ~/.hermes."
     )
 
 

@@ -259,3 +259,13 @@ async def test_FT_12_history_that_cannot_be_read_is_said_and_no_model_is_asked(h
     assert len(house.texts(1)) == 6
     assert (await house.client.get("/health")).status_code == 200
     assert await house.daemon.stop() == 0
+
+
+async def test_a_start_on_a_full_disk_fails_in_a_way_that_may_pass(small_house: House) -> None:
+    filler = _fill(small_house.home.parent)
+    done = await small_house.hermes("gateway", "run")
+    assert done.code == 1, done  # 78 would keep a service manager from trying again
+    assert "disk is full" in done.err
+    assert "Traceback" not in done.err
+    filler.unlink()
+    await small_house.start()
