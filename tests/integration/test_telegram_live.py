@@ -13,6 +13,7 @@ from hermes.model import Completion
 from hermes.testing import Answer, ScriptedModel
 from tests.gatewayrig import Rig, rig
 from tests.integration.telegram_desk import opened
+from tests.peers.faults import too_many
 from tests.peers.telegram import Fault, TelegramPeer, refusal
 
 CHAT = 5
@@ -84,3 +85,75 @@ async def test_TG_11_a_last_edit_that_changes_nothing_is_a_delivery(
         model.end.set()
         await _is_delivered_once(g, peer, "Hello World")
         assert len(peer.calls("editMessageText")) == 1 + len(first)
+
+
+async def test_SE_12_a_growing_answer_that_is_longer_than_a_message_goes_on_in_order(
+    tmp_path: Path, telegram_peer: TelegramPeer
+) -> None:
+    words = [f"w{n:04d} " for n in range(1200)]
+    peer, model = telegram_peer, Slow("first ", "".join(words[:600]), "".join(words[600:]))
+    peer.add_chat(CHAT)
+    async with opened(peer) as telegram, rig(tmp_path / "home", model=model, platform=telegram) as g:
+        await g.send("count", str(CHAT))
+        model.steps[0].set()
+        await peer.wait_for(lambda: peer.chats[CHAT].texts() == ["first"])
+        model.steps[1].set()
+        await peer.wait_for(lambda: "w0500" in "".join(peer.chats[CHAT].texts()))
+        model.steps[2].set()
+        await peer.wait_for(lambda: len(peer.calls("editMessageText")) >= 1)
+        model.end.set()
+        await g.quiet()
+        said = " ".join(peer.chats[CHAT].texts()).split()
+    assert said == "".join(model.pieces).split()
+    assert len(peer.chats[CHAT].texts()) == 2
+    assert peer.violations == []
+
+
+async def test_SE_03_two_chats_grow_at_once_and_one_that_is_stopped_stops_alone(
+    tmp_path: Path, telegram_peer: TelegramPeer
+) -> None:
+    peer, model = telegram_peer, Slow("Hello", " World")
+    peer.add_chat(CHAT)
+    peer.add_chat(6)
+    async with opened(peer) as telegram, rig(tmp_path / "home", model=model, platform=telegram) as g:
+        await g.send("count", str(CHAT))
+        await g.send("count", "6")
+        model.steps[0].set()
+        for chat in (CHAT, 6):
+            await peer.wait_for(lambda chat=chat: peer.chats[chat].texts() == ["Hello"])
+        await g.send("/stop", "6")
+        await peer.wait_for(lambda: peer.chats[6].texts() == ["Stopped."])
+        model.steps[1].set()
+        model.end.set()
+        await g.quiet()
+        assert peer.chats[CHAT].texts() == ["Hello World"]
+        assert peer.chats[6].texts() == ["Stopped."]
+    assert peer.violations == []
+
+
+async def test_SE_12_a_message_that_is_deleted_while_it_grows_is_sent_anew_once(
+    tmp_path: Path, telegram_peer: TelegramPeer
+) -> None:
+    peer, model = telegram_peer, Slow("Hello", " World")
+    async with growing(tmp_path / "home", peer, model) as g:
+        peer.faults.add("editMessageText", *[refusal(400, "Bad Request: message to edit not found")] * 2)
+        model.steps[1].set()
+        await peer.wait_for(lambda: len(peer.calls("editMessageText")) >= 1)
+        model.end.set()
+        await g.quiet()
+        assert peer.chats[CHAT].texts()[-1] == "Hello World"
+        assert len(peer.calls("sendMessage")) == 2
+
+
+async def test_SE_12_a_flood_wait_in_the_middle_delays_the_end_and_loses_nothing(
+    tmp_path: Path, telegram_peer: TelegramPeer
+) -> None:
+    peer, model = telegram_peer, Slow("Hello", " World", "!")
+    async with growing(tmp_path / "home", peer, model) as g:
+        peer.faults.add("editMessageText", too_many(2))
+        model.steps[1].set()
+        await peer.wait_for(lambda: len(peer.calls("editMessageText")) == 1)
+        model.steps[2].set()
+        model.end.set()
+        await _is_delivered_once(g, peer, "Hello World!")
+        assert len(peer.calls("editMessageText")) == 2, "none was tried in the pause"
