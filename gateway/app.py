@@ -16,7 +16,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import structlog
@@ -63,6 +63,7 @@ _ALONE = (
 )
 _FULL = "The disk is full: make room, then Hermes can start."
 """It may pass, so it is no fault of the home (78), on which a service manager would give up."""
+_TRY_AGAIN = 35.0
 _GRACE = 1.0
 """Seconds for HTTP answers under way, once turns and outbox are through."""
 _HURRIED = 0.1
@@ -331,10 +332,20 @@ async def serve(home: Home, options: RunOptions) -> int:
     except (HermesError, OSError) as error:
         if not is_full(error):
             raise
+        if "NOTIFY_SOCKET" in os.environ:
+            await _pause_before_the_end(gateway.stopped)
         raise StoreUnavailable(f"{error} {_FULL}") from error
     await gateway.stopped.wait()
     await gateway.stop()
     return gateway.stopped.exit_code
+
+
+async def _pause_before_the_end(stopped: Stop) -> None:
+    """So that a service manager's ten starts in 300 s (`StartLimitBurst`) are not used up while the disk is full."""
+    sys.stderr.write(f"{_FULL} The next try is in {_TRY_AGAIN:.0f} s.\n")
+    sys.stderr.flush()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stopped.wait(), _TRY_AGAIN)
 
 
 @asynccontextmanager

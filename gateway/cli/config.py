@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gateway.cli.output import AsJson, new_app
+from gateway.cli.output import AsJson, new_app, print_json
 from hermes.config import Schema
 from hermes.errors import HermesError
 from hermes.home import Home, default_home
@@ -19,6 +18,9 @@ from hermes.home import Home, default_home
 __all__ = ["app"]
 
 app = new_app("Look at the configuration and change it.")
+
+_AT_START = ("platforms.", "gateway.http.")
+"""Keys that a daemon reads once, when it starts."""
 
 Key = Annotated[str, typer.Argument(help="Such as llm.model or platforms.telegram.token.")]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show secrets.")]
@@ -69,6 +71,20 @@ def set_(
         print(f"Switched platforms.{change.switched_on} on in {home.config}.")
     if change.variable and os.environ.get(change.variable, text) != text:
         print(f"Note: the environment variable {change.variable} goes before .env.", file=sys.stderr)
+    if key.startswith(_AT_START) and _daemon_runs(home):
+        print("Note: the running daemon uses it after: hermes gateway restart", file=sys.stderr)
+
+
+def _daemon_runs(home: Home) -> bool:
+    from gateway.control_client import ControlRefused, ask
+
+    try:
+        answer = ask(home, "status", seconds=2.0)
+    except (
+        ControlRefused
+    ):  # it starts, stops or is another user's: what was set stands in the file all the same
+        return False
+    return answer is not None and answer.get("role") == "daemon"
 
 
 @app.command()
@@ -94,17 +110,19 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
     from gateway.config.loading import load
     from gateway.config.problems import Problems
     from gateway.home import check_ours
+    from gateway.wiring import unusable
 
     home, errors, warnings, code = Home(default_home()), tuple[str, ...](), tuple[str, ...](), 0
     try:
         check_ours(home)
-        warnings = load(home, _schema(context), os.environ).warnings
+        snapshot = load(home, _schema(context), os.environ)
+        warnings = (*snapshot.warnings, *unusable(snapshot))
     except Problems as error:
         errors, code = error.sentences, error.exit_code
     except HermesError as error:
         errors, code = (str(error),), error.exit_code
     if as_json:
-        print(json.dumps({"ok": not errors, "errors": errors, "warnings": warnings}, ensure_ascii=False))
+        print_json({"ok": not errors, "errors": errors, "warnings": warnings})
     else:
         for line in errors:
             print(line, file=sys.stderr)
@@ -147,7 +165,7 @@ def _value(key: str, value: str | None, *, secret: bool) -> str:
 
 def _print(value: object, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(value, ensure_ascii=False, indent=2))
+        print_json(value)
     elif isinstance(value, dict | list):
         from ruamel.yaml import YAML
 
@@ -167,5 +185,5 @@ def _reported() -> Iterator[None]:
 
 
 def _fail(error: HermesError) -> NoReturn:
-    print(error, file=sys.stderr)
+    print(f"hermes: {error}", file=sys.stderr)
     raise typer.Exit(error.exit_code) from None

@@ -31,3 +31,12 @@ async def test_ready_is_503_once_the_home_is_gone(house: House) -> None:
 
     await eventually(unready, 30.0)
     assert "removed or replaced" in (await house.client.get("/ready")).json()["reason"]
+
+
+async def test_config_set_says_when_the_running_daemon_needs_a_restart(house: House) -> None:
+    hint = "hermes gateway restart"
+    before = await house.hermes("config", "set", "platforms.telegram.rate", "off")
+    assert hint not in before.err
+    await house.start()
+    assert hint in (await house.hermes("config", "set", "platforms.telegram.rate", "off")).err
+    assert hint not in (await house.hermes("config", "set", "gateway.drain_timeout", "20s")).err

@@ -78,4 +78,4 @@ def test_every_metric_is_told() -> None:
     names = {f"hermes_{name}" for name in re.findall(r'^            "(\w+)":', figures, re.MULTILINE)}
     assert len(names) > 10
     told = set(re.findall(r"hermes_\w+", page("operations.md")))
-    assert names | {"hermes_platform_connected"} == told
+    assert names | {"hermes_platform_connected", "hermes_disk_bytes", "hermes_disk_free_bytes"} == told
