@@ -269,3 +269,20 @@ async def test_a_start_on_a_full_disk_fails_in_a_way_that_may_pass(small_house: 
     assert "Traceback" not in done.err
     filler.unlink()
     await small_house.start()
+
+
+async def test_under_a_service_manager_a_start_on_a_full_disk_waits_before_it_ends(
+    small_house: House,
+) -> None:
+    _fill(small_house.home.parent)
+    small_house.environ["NOTIFY_SOCKET"] = "@nobody-listens-here"
+    daemon = await small_house.begin()
+
+    async def waits() -> bool:
+        return "The next try is in 35 s" in daemon.stderr
+
+    await eventually(waits, 30.0)
+    began = time.monotonic()
+    assert await daemon.stop() == 1
+    assert time.monotonic() - began < 20
+    assert "Traceback" not in daemon.stderr
