@@ -33,7 +33,7 @@ def doctor(
     check_ours(home)
     if swap.is_decided(home.root):
         prepare(home)  # finishes a restore that was cut
-    findings = [_configuration(home), *_daemon_or_store(home, fix=fix)]
+    findings = [*_configuration(home), *_daemon_or_store(home, fix=fix)]
     if as_json:
         print_json(findings)
     else:
@@ -47,15 +47,16 @@ def _finding(name: str, detail: str, *, ok: bool) -> Finding:
     return {"name": name, "ok": ok, "detail": detail, "fixable": False}
 
 
-def _configuration(home: Home) -> Finding:
+def _configuration(home: Home) -> list[Finding]:
     from gateway.config.loading import load
-    from gateway.wiring import SCHEMA
+    from gateway.wiring import SCHEMA, unusable
 
     try:
         snapshot = load(home, SCHEMA, os.environ)
     except ConfigError as error:
-        return _finding("configuration", str(error), ok=False)
-    return _finding("configuration", "; ".join(snapshot.warnings) or "It is right.", ok=True)
+        return [_finding("configuration", str(error), ok=False)]
+    right = _finding("configuration", "; ".join(snapshot.warnings) or "It is right.", ok=True)
+    return [right, *(_finding("models", sentence, ok=False) for sentence in unusable(snapshot))]
 
 
 def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:

@@ -35,15 +35,16 @@ def model(
     base_url: Annotated[str | None, typer.Option(help="The provider's address (custom, ollama).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the model that answers. Without an argument: list providers, and ask at a terminal."""
+    """Choose the model that answers. `list`: what there is. Without an argument: ask at a terminal."""
     home = Home(default_home())
-    if choice is None and (as_json or not sys.stdin.isatty()):
+    if choice == "list" or (choice is None and (as_json or not sys.stdin.isatty())):
         _list(_snapshot(home), as_json=as_json)
         return
     before = _snapshot(home)  # what is wrong there is told before anything is asked or written
     provider, name = _split(choice) if choice is not None else _ask_provider(before)
+    base_url = _address(before, provider, base_url)
     values = {"llm.provider": provider} | ({} if base_url is None else {f"llm.{provider}.base_url": base_url})
-    key = _key(before, provider, key, base_url)
+    key = _key(before, provider, key)
     trial = _tried(home, values, f"llm.{provider}.api_key", key)
     if not name:
         name = _ask_model(_offered(trial, provider)) if sys.stdin.isatty() else _only(trial, provider)
@@ -72,8 +73,10 @@ def _state(provider: ProviderState) -> str:
 
 
 def _list(snapshot: Snapshot, *, as_json: bool) -> None:
-    from gateway.wiring import providers
+    from gateway.wiring import fallbacks, providers, standing_in
 
+    beside = fallbacks(snapshot)
+    auxiliary = standing_in(snapshot)
     rows = []
     for provider in providers(snapshot):
         names, problem = _models(snapshot, provider)
@@ -82,9 +85,18 @@ def _list(snapshot: Snapshot, *, as_json: bool) -> None:
                 "provider": provider.name,
                 "base_url": provider.base_url,
                 "key": provider.has_key,
+                "keys": provider.keys,
                 "chosen": provider.chosen,
                 "state": problem or _state(provider),
                 "models": names,
+                "fallbacks": [
+                    {"place": place, "model": full}
+                    for place, full in enumerate(beside, 1)
+                    if full.partition("/")[0] == provider.name
+                ],
+                "auxiliary": {
+                    task: full for task, full in auxiliary.items() if full.partition("/")[0] == provider.name
+                },
             }
         )
     if as_json:
@@ -92,6 +104,10 @@ def _list(snapshot: Snapshot, *, as_json: bool) -> None:
         return
     shown = [("*" if r["chosen"] else "", r["provider"], r["state"], _some(r["models"])) for r in rows]
     print_table(("", "PROVIDER", "STATE", "MODELS"), shown)
+    if beside:
+        print(f"Fallbacks, in this order: {', '.join(beside)}")
+    if auxiliary:
+        print(f"Beside the conversation: {', '.join(f'{task}: {full}' for task, full in auxiliary.items())}")
     print("Choose one: hermes model PROVIDER/MODEL [--key -]")
 
 
@@ -129,8 +145,26 @@ def _ask_provider(snapshot: Snapshot) -> tuple[str, str]:
 
     known = providers(snapshot)
     for number, provider in enumerate(known, 1):
-        print(f"{number}. {provider.name} ({_state(provider)})")
+        print(f"{number}. {provider.name} ({_seen(snapshot, provider)})")
     return known[_ask_number("Which provider", len(known)) - 1].name, ""
+
+
+def _seen(snapshot: Snapshot, provider: ProviderState) -> str:
+    """Its state; one that needs no key is asked whether it is there."""
+    problem = None if provider.needs_key else _models(snapshot, provider)[1]
+    return problem or _state(provider)
+
+
+def _address(snapshot: Snapshot, provider: str, base_url: str | None) -> str | None:
+    """The address to write; asked for at a terminal when there is none. Raises `ConfigError`."""
+    from gateway.wiring import providers
+
+    state = next(p for p in providers(snapshot) if p.name == provider)
+    if state.base_url or base_url:
+        return base_url
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{provider} needs its address: hermes model {provider}/MODEL --base-url URL")
+    return str(typer.prompt(f"The address of {provider}, such as http://127.0.0.1:8000/v1")).strip()
 
 
 def _ask_model(names: list[str]) -> str:
@@ -180,13 +214,11 @@ def _only(snapshot: Snapshot, provider: str) -> str:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def _key(snapshot: Snapshot, provider: str, key: str | None, base_url: str | None) -> str:
+def _key(snapshot: Snapshot, provider: str, key: str | None) -> str:
     """The key to write, empty for none; asked for when it is needed and can be asked for."""
     from gateway.wiring import providers
 
     state = next(p for p in providers(snapshot) if p.name == provider)
-    if not (state.base_url or base_url):
-        raise ConfigError(f"{provider} needs its address: hermes model {provider}/MODEL --base-url URL")
     if key == "-":
         return sys.stdin.read().strip()
     if key is None and state.needs_key and not state.has_key:
