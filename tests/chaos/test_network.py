@@ -139,5 +139,6 @@ async def test_D8_status_tells_which_road_is_bad_and_that_it_is_good_again(scene
     scene.to_telegram.turn(CLEAR)
     await house.platform("telegram", "connected", 40)
     await house.telegram.wait_text(HOOK_CHAT, "waited for you", 60)
-    assert house.texts(HOOK_CHAT) == ["waited for you"]
+    # A connection that is accepted and then aborted has an unknown outcome, so the answer may bear the mark.
+    assert [text.removeprefix(_AGAIN) for text in house.texts(HOOK_CHAT)] == ["waited for you"]
     await house.stop()
