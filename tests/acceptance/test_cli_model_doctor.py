@@ -110,3 +110,24 @@ async def test_pairing_without_and_with_a_daemon(here: Installation) -> None:
     assert (gone.code, gone.err.startswith("hermes: ")) == (1, True)
     assert (await here.run("pairing", "revoke", "telegram")).code == 2
     assert (await end(daemon)).code == 0
+
+
+async def test_fallbacks_are_listed_and_one_that_cannot_work_is_named(
+    here: Installation, model_peer: ModelPeer
+) -> None:
+    custom = {"base_url": model_peer.url, "api_keys": ["hush-1", "hush-2"]}
+    beside = {"fallbacks": ["openai/gpt-x", "custom/peer-small"], "auxiliary": {"title": "custom/peer-small"}}
+    here.configure(llm={"provider": "custom", "model": "peer-model", "custom": custom, **beside})
+    done = await here.run("model", "list", "--json")
+    assert "hush" not in done.out + done.err
+    rows = {row["provider"]: row for row in json.loads(done.out)}
+    assert rows["openai"]["fallbacks"] == [{"place": 1, "model": "openai/gpt-x"}]
+    assert rows["custom"]["fallbacks"] == [{"place": 2, "model": "custom/peer-small"}]
+    assert (rows["custom"]["auxiliary"], rows["custom"]["keys"]) == ({"title": "custom/peer-small"}, 2)
+    doctor = await here.run("doctor", "--json")
+    bad = [f["detail"] for f in json.loads(doctor.out) if not f["ok"]]
+    assert (doctor.code, len(bad), "openai/gpt-x cannot answer" in bad[0]) == (1, 1, True)
+    check = json.loads((await here.run("config", "check", "--json")).out)
+    assert any("openai/gpt-x cannot answer" in line for line in check["warnings"])
+    here.configure(llm={"provider": "custom", "model": "m", "fallbacks": ["opnai/x"]})
+    assert "is no provider" in (await here.run("config", "check")).err
