@@ -17,6 +17,7 @@ from agent_core.settings import LLM, AgentSettings
 from agent_core.state import SessionState, save_state
 from agent_core.steps import Rebuilt, Step, asked, input_step, rebuild
 from agent_core.store import sessions, transcript
+from agent_core.store.calls import Payer, Spent, add_calls
 from agent_core.substitute import substituted
 from agent_core.working import Hands
 from hermes.agent import Notice, SessionSpec, TurnIO, TurnOutcome, TurnRequest
@@ -88,6 +89,7 @@ class SessionAgent:
         self._gauge = gauge
         self._turns: dict[str, Rebuilt] = {}
         self._cuts: dict[str, int] = {}
+        self._owing: dict[str, tuple[Spent, ...]] = {}
         self._on_disk = facts.stored
         self._specs: tuple[tuple[Tool, ...], tuple[ToolSpec, ...]] = ((), ())
 
@@ -164,6 +166,7 @@ class SessionAgent:
         loop = Loop(mind, self._hands(request, io, tools, record), io, turn)
         outcome = await loop.run()
         self._cuts[request.turn_id] = loop.cut
+        self._owing[request.turn_id] = tuple(loop.owing)
         told = self._told(outcome, loop.cut)
         return told if chain is None else substituted(told, chain, self._facts.state)
 
@@ -186,6 +189,7 @@ class SessionAgent:
             budget=rules.budget,
             retries=patient if chain is None or chain.is_last else hasty(llm.tries, llm.fallback_after),
             max_tokens=llm.max_tokens,
+            charge=lambda spent: add_calls(self._payer(request), spent),
             asked=lambda inputs: asked(inputs, spec.kind, spec.platform, parts.clock.time()),
         )
         if chain is None or chain.is_last:
@@ -248,7 +252,7 @@ class SessionAgent:
         """See `Agent.close`."""
         now = self._parts.clock.time()
         turn = self._turns.get(request.turn_id)
-        end = ending(outcome, self._model_name(request), now)
+        end = ending(outcome, add_calls(self._payer(request), self._owing.get(request.turn_id, ())), now)
         if turn is None:  # it never ran here: the steps know
             closing = transcript.close_from_steps(request.turn_id, lambda s: compose(s, shown, now), end)
         else:
@@ -267,6 +271,12 @@ class SessionAgent:
 
         return job
 
+    def _payer(self, request: TurnRequest) -> Payer:
+        facts, spec = self._facts, request.session
+        sender = request.inputs[-1].sender_id if request.inputs else ""
+        person = f"{spec.instance}:{sender}"
+        return Payer(facts.session_id, spec.key, spec.agent_id, person, request.turn_id)
+
     def _model_name(self, request: TurnRequest) -> str | None:
         entry = self._parts.agent_entry(request.session.agent_id)
         return (
@@ -277,6 +287,7 @@ class SessionAgent:
         """See `Agent.settled`."""
         facts = self._facts
         turn = self._turns.pop(request.turn_id, None)
+        self._owing.pop(request.turn_id, None)
         if turn is None:
             facts.stored = -1  # written from the steps: `run` reads it back before the next turn
         else:

@@ -16,9 +16,9 @@ __all__ = ["compose", "ending", "title_job", "title_of"]
 _LONGEST = 60
 
 
-def ending(outcome: TurnOutcome, model: str | None, at: float) -> transcript.Ending:
+def ending(outcome: TurnOutcome, charge: Job, at: float) -> transcript.Ending:
     """The outcome as the store keeps it."""
-    return transcript.Ending(outcome.state, at, outcome.usage, model, outcome.model_calls, outcome.error)
+    return transcript.Ending(outcome.state, at, outcome.error, charge)
 
 
 def compose(steps: Sequence[transcript.Step], shown: str, at: float) -> list[Message]:

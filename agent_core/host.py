@@ -11,16 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from agent_core import bootstrap
+from agent_core import bootstrap, usage
 from agent_core.agent import SessionAgent, SessionFacts, bounded
 from agent_core.choices import choose_model, chosen_model
 from agent_core.ending import compose
 from agent_core.loop import Gauge
 from agent_core.parts import HostParts
 from agent_core.prompt import PromptParts, build_prompt
-from agent_core.settings import Agents, AgentSettings, Language
+from agent_core.settings import LLM, Agents, AgentSettings, Language
 from agent_core.state import load_state
-from agent_core.store import sessions, transcript
+from agent_core.store import calls, sessions, transcript
 from hermes.agent import SessionInfo, SessionSpec, TurnState, UnfinishedTurn
 from hermes.messages import JSONObject
 from hermes.store import Job
@@ -129,7 +129,12 @@ class Host:
 
     async def usage(self, session_key: str | None) -> JSONObject:
         """See `AgentHost.usage`."""
-        return await transcript.usage_totals(self._parts.store, session_key)
+        return await calls.totals(self._parts.store, session_key)
+
+    async def spent(self, session_key: str, person: str, since: float) -> tuple[JSONObject, JSONObject]:
+        """See `AgentHost.spent`."""
+        own = usage.own_prices(self._parts.settings.current().get("llm", LLM))
+        return await usage.spent(self._parts.store, own, session_key=session_key, person=person, since=since)
 
     def model_name(self, session_key: str | None = None) -> str:
         """See `AgentHost.model_name`."""

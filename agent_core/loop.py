@@ -19,6 +19,7 @@ from agent_core.models.estimate import TokenEstimate
 from agent_core.overflow import Room, room
 from agent_core.retry import Retry, RetryPolicy, with_retries
 from agent_core.steps import Rebuilt, answer_step, steer_step
+from agent_core.store.calls import Spent
 from agent_core.working import Hands
 from hermes.agent import Notice, TextDelta, TextReset, TurnInput, TurnIO, TurnOutcome, TurnState
 from hermes.clock import Clock
@@ -27,6 +28,7 @@ from hermes.errors import ModelError
 from hermes.failpoint import reached
 from hermes.messages import Message
 from hermes.model import Completion, Model, ModelRequest, ToolSpec
+from hermes.store import Job
 
 __all__ = ["Gauge", "Loop", "Mind"]
 
@@ -62,6 +64,8 @@ class Mind:
     budget: int = 90
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     max_tokens: int | None = None
+    charge: Callable[[Sequence[Spent]], Job] = lambda _spent: lambda _connection: None
+    """A job that writes down what calls have cost."""
     otherwise: Callable[[ModelError, float], Mind | None] = lambda _error, _lasted: None
     """What to go on with after a call has failed for good, `lasted` seconds after it began."""
     asked: Callable[[Sequence[TurnInput]], list[Message]] = lambda inputs: [
@@ -82,6 +86,8 @@ class Loop:
         self.io = io
         self.turn = turn
         self.spending = Spending(mind.budget, turn.calls, turn.usage)
+        self.owing: list[Spent] = []
+        """Calls that are not written down yet."""
         self.cut = 0
         """How many messages of the history the model that answered did not see."""
         self._start = 0
@@ -134,7 +140,9 @@ class Loop:
         self.turn.messages += messages
 
     async def _work(self, message: Message, completion: Completion) -> None:
-        await self.hands.record([answer_step(message, completion.usage)], progress=True)
+        step = answer_step(message, completion.usage)
+        await self.hands.record([step], progress=True, also=[self.mind.charge(tuple(self.owing))])
+        self.owing.clear()
         self.turn.messages.append(message)
         self.turn.messages += await self.hands.run(message.tool_calls, cut=completion.finish == "length")
 
@@ -200,6 +208,8 @@ class Loop:
 
     def _learn(self, request: ModelRequest, completion: Completion) -> None:
         self.spending.add(completion.usage)
+        name = completion.model or self.mind.model.name
+        self.owing.append(Spent(name, completion.usage, self.mind.clock.time()))
         if not completion.usage.estimated:
             gauge = self.mind.gauge
             gauge.estimate = gauge.estimate.learned(request, completion.usage.prompt)

@@ -19,6 +19,7 @@ __all__ = [
     "Language",
     "LocalModelSettings",
     "ModelRef",
+    "PriceEntry",
     "Provider",
     "ProviderName",
     "Timeouts",
@@ -116,6 +117,18 @@ class LocalModelSettings(Section):
     )
 
 
+class PriceEntry(Section):
+    """What a model costs: US dollars for a million tokens."""
+
+    input: float = Field(ge=0, description="What is sent.")
+    output: float = Field(ge=0, description="What is answered.")
+    cached: float | None = Field(
+        default=None,
+        ge=0,
+        description="What is sent and lies in the provider's cache; absent: as what is sent.",
+    )
+
+
 class LLM(Section):
     """Which model answers."""
 
@@ -148,6 +161,11 @@ class LLM(Section):
     )
     auxiliary: Auxiliary = Field(
         default_factory=Auxiliary, description="The models for work beside the conversation."
+    )
+    prices: dict[str, PriceEntry] = Field(
+        default_factory=dict,
+        description="Your own prices by `provider/model`; absent: those that are publicly known.",
+        examples=["{custom/big: {input: 0.5, output: 1.5}}"],
     )
     timeouts: Timeouts = Field(default_factory=Timeouts, description="Time limits of a request.")
     openrouter: Provider = Field(default_factory=Provider, description="https://openrouter.ai")

@@ -18,7 +18,7 @@ from gateway.home import file_lock
 from hermes.errors import HermesError
 from hermes.home import Home
 
-__all__ = ["KEPT", "Made", "Wish", "copies", "folder", "make"]
+__all__ = ["KEPT", "Made", "Wish", "folder", "make"]
 
 KEPT = 5
 _STATE = "state.db"
@@ -51,11 +51,6 @@ class Made:
 def folder(home: Home) -> Path:
     """Where backups lie unless said otherwise."""
     return home.root / "backups"
-
-
-def copies(home: Home) -> list[Path]:
-    """Everything in the home that may hold what was said earlier: backups, and what a restore moved aside."""
-    return sorted([*folder(home).glob("hermes-*.tar.gz"), *home.root.glob("before-restore-*")])
 
 
 def make(home: Home, wish: Wish, copy: Callable[[], Path | None], told: Callable[[int, int], None]) -> Made:

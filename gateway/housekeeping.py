@@ -48,8 +48,8 @@ class Housekeeping:
         rules = self._core.settings.current().get("retention", Retention)
         gateway_rules = retention.Rules(rules.inbox_raw, rules.outbox, rules.dead_letters)
         now = self._clock.time()
-        steps = wiring.step_pruner(rules.steps)
-        for job in (retention.prune(now, gateway_rules), steps(now)):
+        theirs = wiring.pruners(now, steps=rules.steps, usage=rules.usage)
+        for job in (retention.prune(now, gateway_rules), *theirs):
             while (await self._core.store.write(job))[0]:
                 await self._clock.sleep(_PAUSE)
         await asyncio.to_thread(remove_old_files, self._home.spills, now - rules.spills)

@@ -44,7 +44,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "unknown_command": "I do not know {command}. /help lists what I know.",
         "status": "Session {session}: {messages} messages, {tokens} tokens in this conversation. "
         "Model: {model}. Waiting: {waiting}.",
-        "usage": "This conversation: {turns} turns, {calls} model calls, {prompt} tokens in, {completion} tokens out.",
+        "usage": "This conversation: {turns} turns, {calls} model calls, {prompt} tokens in, {completion} tokens out{cost}.\n"
+        "You today, in all of yours: {today} tokens{today_cost}.",
         "model": "The model is {model}.",
         "model_chosen": "From now on {model} answers in this conversation. /model default takes that back.",
         "model_default": "The usual model answers again.",

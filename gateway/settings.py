@@ -184,6 +184,7 @@ class Retention(Section):
     spills: Duration = Field(
         default=14 * DAY, gt=0, description="Tool results that were too long for the model."
     )
+    usage: Duration = Field(default=400 * DAY, gt=0, description="What each model call has cost.")
 
 
 class Binding(Section):

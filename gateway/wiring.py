@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
+from agent_core import usage
 from agent_core.host import Host
 from agent_core.models import chosen
 from agent_core.models.chosen import (
@@ -27,9 +28,10 @@ from agent_core.models.chosen import (
     unusable,
 )
 from agent_core.parts import HostParts
-from agent_core.settings import Agents, Language
+from agent_core.settings import LLM, Agents, Language
 from agent_core.store import forget
 from agent_core.store.behind import Behind, transcript_lines
+from agent_core.store.calls import GROUPS, Group, prune_calls
 from agent_core.store.copies import close_turns, copy_online, counts, look_at_copy, sessions_in
 from agent_core.store.database import SqliteStore
 from agent_core.store.doctor import mend_transcripts
@@ -42,12 +44,13 @@ from agent_core.store.schema import PART as AGENT_PART
 from agent_core.store.search import search
 from agent_core.store.sessions import rename
 from gateway import forgetting
+from gateway.kept import copies
 from gateway.schema import PART as GATEWAY_PART
 from gateway.settings import NetworkSettings
 from hermes.adapter import Account, Adapter, AdapterContext
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Schema, SettingsSource, Snapshot
-from hermes.errors import ConfigError, HomeError
+from hermes.errors import ConfigError, HermesError, HomeError
 from hermes.home import Home
 from hermes.messages import JSONObject
 from hermes.model import Model
@@ -83,11 +86,12 @@ __all__ = [
     "offered_models",
     "open_store",
     "providers",
+    "pruners",
     "rename_session",
     "session_page",
     "standing_in",
-    "step_pruner",
     "unusable",
+    "usage_report",
 ]
 
 SCHEMA = Schema(
@@ -235,7 +239,8 @@ async def forget_sessions(
     """Forget conversations everywhere; what was forgotten, and the copies that still hold it."""
     if not isinstance(store, SqliteStore):
         raise TypeError("only the store of `open_store` can forget")
-    return await forget.forget_sessions(store, home, sessions, now, [forgetting.forget])
+    found, kept = await forget.forget_sessions(store, home, sessions, now, [forgetting.forget])
+    return found, [*kept, *await asyncio.to_thread(copies, home)]
 
 
 async def session_page(store: Store, session_id: str, after: int) -> list[tuple[int, str]]:
@@ -348,7 +353,17 @@ def _imported(module: str, settings: PlatformSettings, instance: str) -> ModuleT
         ) from error
 
 
-def step_pruner(steps: float) -> Callable[[float], Job]:
-    """The thinking side's part of retention: `steps` seconds."""
-    rules = StepRules(steps=steps / 86_400)
-    return lambda now: prune_steps(now, rules)
+def pruners(now: float, *, steps: float, usage: float) -> Sequence[Job]:
+    """The thinking side's part of retention; seconds to keep."""
+    return prune_steps(now, StepRules(steps=steps / 86_400)), prune_calls(now - usage)
+
+
+async def usage_report(store: Store, snapshot: Snapshot, since: float, by: Sequence[str]) -> list[JSONObject]:
+    """What model calls have used since `since`. Raises `HermesError` for a group that is not known."""
+    unknown = [group for group in by if group not in GROUPS]
+    if unknown or not by:
+        raise HermesError(
+            f"Usage can be shown by {', '.join(GROUPS)}; not by {', '.join(unknown) or 'nothing'}."
+        )
+    groups = [cast("Group", group) for group in by]
+    return await usage.report(store, since, groups, usage.own_prices(snapshot.get("llm", LLM)))

@@ -139,7 +139,8 @@ class TurnEnded:
     state: TurnState
     text: str
     usage: Usage = field(default_factory=Usage)
-    turn: str = ""
+    turn: str = field(default="", compare=False)
+    """The turn's id; empty where the answer was kept and is told afterwards."""
 
 
 TurnUpdate = TextDelta | TextReset | ToolStarted | ToolEnded | Notice | TurnEnded
@@ -323,6 +324,13 @@ class AgentHost(Protocol):
 
     async def usage(self, session_key: str | None) -> JSONObject:
         """{"turns": n, "calls": n, "prompt": n, "completion": n} of the session's current run (`None`: of all)."""
+        ...
+
+    async def spent(self, session_key: str, person: str, since: float) -> tuple[JSONObject, JSONObject]:
+        """What the session's current run has used, and what a person (`INSTANCE:SENDER`) has since `since`.
+
+        Each {"calls": n, "prompt": n, "completion": n, "cost": dollars, or None where a price is not known}.
+        """
         ...
 
     def model_name(self, session_key: str | None = None) -> str:

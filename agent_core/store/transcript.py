@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent_core.store.rows import dump, load, message_of, values_of
 from hermes.agent import TurnState, UnfinishedTurn
-from hermes.messages import JSONObject, Message, Usage
+from hermes.messages import JSONObject, Message
 from hermes.store import Job, Store
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "steps",
     "undo_last_turn",
     "unfinished",
-    "usage_totals",
 ]
 
 
@@ -47,14 +46,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a turn ended, what it cost, and the key of the sentence for a failure. `at`: epoch seconds."""
+    """How a turn ended, and the key of the sentence for a failure. `at`: epoch seconds.
+
+    charge: writes down those of its calls that are not yet.
+    """
 
     state: TurnState
     at: float
-    usage: Usage = field(default_factory=Usage)
-    model: str | None = None
-    calls: int = 0
     error: str | None = None
+    charge: Job = lambda _connection: None
 
 
 def begin_turn(turn_id: str, session_id: str, inputs: JSONObject, at: float) -> Job:
@@ -142,7 +142,7 @@ def append_messages(session_id: str, turn_id: str | None, messages: Iterable[Mes
 
 
 def close_turn(turn_id: str, messages: Sequence[Message], ending: Ending) -> Job:
-    """Close the turn, append its message rows and its usage; all of it once.
+    """Close the turn, append its message rows and what it cost; all of it once.
 
     Raises `LookupError` when the turn is not open, so that a turn is never answered twice.
     """
@@ -184,16 +184,7 @@ def _close(connection: sqlite3.Connection, turn_id: str, messages: Sequence[Mess
         raise LookupError(_not_open(turn_id))
     session_id = rows[0]["session_id"]
     append_messages(session_id, turn_id, messages, ending.at)(connection)
-    usage = ending.usage
-    connection.execute(
-        "INSERT INTO usage"
-        " (turn_id, session_id, at, model, prompt, completion, cached, reasoning, estimated, calls)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(turn_id, session_id, ending.at, ending.model, usage.prompt, usage.completion),
-            *(usage.cached, usage.reasoning, usage.estimated, ending.calls),
-        ),
-    )
+    ending.charge(connection)
 
 
 def undo_last_turn(session_key: str) -> Job:
@@ -285,18 +276,3 @@ async def unfinished(store: Store) -> list[UnfinishedTurn]:
         "SELECT id, session_key, starts, begun_at FROM turns WHERE state = 'open' ORDER BY begun_at, id"
     )
     return [UnfinishedTurn(r["id"], r["session_key"], r["starts"], r["begun_at"]) for r in rows]
-
-
-async def usage_totals(store: Store, session_key: str | None = None) -> JSONObject:
-    """{"turns", "calls", "prompt", "completion"} of the key's current session, or of all."""
-    where = (
-        ""
-        if session_key is None
-        else (" WHERE session_id IN (SELECT id FROM sessions WHERE key = ? AND closed_at IS NULL)")
-    )
-    [row] = await store.read(
-        "SELECT count(*) AS turns, coalesce(sum(calls), 0) AS calls, coalesce(sum(prompt), 0) AS prompt,"  # noqa: S608  ours
-        f" coalesce(sum(completion), 0) AS completion FROM usage{where}",
-        () if session_key is None else (session_key,),
-    )
-    return dict(row)

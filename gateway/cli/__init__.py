@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("gateway.cli.logs:app", "Show the daemon's log."),
     "backup": ("gateway.cli.backup:app", "Put everything that is needed to go on into one file."),
     "restore": ("gateway.cli.restore:app", "Go on from a backup."),
+    "metrics": ("gateway.cli.metrics:app", "Say what the models have used and cost."),
     "doctor": ("gateway.cli.doctor:app", "Find what is damaged, and mend it."),
     "completion": ("gateway.cli.completion:app", "Print a completion script for a shell."),
 }

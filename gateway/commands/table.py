@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.day import midnight
 from gateway.ledger import InboxRow
 from gateway.settings import Busy
 from hermes.adapter import CommandInfo
@@ -126,8 +127,25 @@ async def _model(request: CommandRequest) -> Reply:
 
 
 async def _usage(request: CommandRequest) -> Reply:
-    usage: Mapping[str, Any] = await request.host.usage(request.row.session_key)
-    return Reply(request.say("usage", **usage))
+    key, event = request.row.session_key, request.row.event
+    here: Mapping[str, Any] = await request.host.usage(key)
+    person = f"{event.instance}:{event.sender.id}"
+    spent, today = await request.host.spent(key, person, midnight())
+    text = request.say(
+        "usage",
+        turns=here["turns"],
+        calls=here["calls"],
+        prompt=here["prompt"],
+        completion=here["completion"],
+        cost=_dollars(spent["cost"]),
+        today=int(today["prompt"]) + int(today["completion"]),
+        today_cost=_dollars(today["cost"]),
+    )
+    return Reply(text)
+
+
+def _dollars(cost: float | None) -> str:
+    return "" if cost is None else f", ${cost:.4f}"
 
 
 async def _retry(request: CommandRequest) -> Reply:

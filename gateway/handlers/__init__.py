@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gateway.control import Handler
-from gateway.handlers import backup, daemon, letters, pairing, sessions
+from gateway.handlers import backup, daemon, letters, pairing, sessions, usage
 
 if TYPE_CHECKING:
     from gateway.app import Gateway
 
 __all__ = ["control_handlers"]
 
-_KINDS = (daemon, pairing, sessions, letters, backup)
+_KINDS = (daemon, pairing, sessions, letters, backup, usage)
 
 
 def control_handlers(gateway: Gateway) -> Mapping[str, Handler]:

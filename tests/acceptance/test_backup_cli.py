@@ -240,3 +240,42 @@ async def test_a_newer_store_is_refused_with_the_copies_and_the_way_back_works(h
     assert (await house.ask("and on", session="s")).status_code == 200
     await house.stop()
     assert (house.home / "state.db.v4.bak").exists()
+
+
+async def test_a_home_of_an_earlier_version_is_brought_up_with_a_copy_and_keeps_everything(
+    house: House,
+) -> None:
+    await house.start()
+    assert (await house.ask("long ago", session="s")).status_code == 200
+    await house.stop()
+    with closing(sqlite3.connect(house.home / "state.db")) as connection:
+        # As the gateway's first schema was: without what its later steps add.
+        connection.execute("DROP TABLE IF EXISTS modes")
+        connection.execute("DROP INDEX outbox_live")
+        connection.execute("ALTER TABLE outbox DROP COLUMN edits")
+        connection.execute("UPDATE schema_version SET version = 1 WHERE part = 'gateway'")
+        connection.commit()
+    await house.start()
+    assert (await house.ask("today", session="s")).status_code == 200
+    await house.stop()
+    await doctor(house)
+    assert [m for (m,) in house.rows("SELECT body FROM messages WHERE role = 'user' ORDER BY id")] == [
+        "long ago",
+        "today",
+    ]
+    (copy,) = house.home.glob("state.db.v*.bak")
+    back = await house.hermes("restore", "--database", str(copy), "--yes")
+    assert "2 messages, 1 turns" in back.out
+    await doctor(house)
+    assert house.rows("SELECT body FROM messages WHERE role = 'user'") == [("long ago",)]
+
+
+async def test_sessions_delete_names_the_backups_that_still_hold_it(house: House) -> None:
+    await house.start()
+    assert (await house.ask("a word", session="s")).status_code == 200
+    made = await backup(house)
+    ((session,),) = house.rows("SELECT id FROM sessions")
+    done = await house.hermes("sessions", "delete", session, "--yes")
+    assert done.code == 0, done.err
+    assert Path(made["path"]).name in done.out + done.err
+    await house.stop()

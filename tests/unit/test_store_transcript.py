@@ -11,6 +11,7 @@ import pytest
 
 from agent_core.store import sessions
 from agent_core.store import transcript as t
+from agent_core.store.calls import Payer, Spent, add_calls, totals
 from agent_core.store.database import SqliteStore
 from agent_core.store.schema import PART
 from agent_core.store.search import search
@@ -29,10 +30,15 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await opened.aclose()
 
 
+def _ended(turn_id: str, at: float) -> t.Ending:
+    spent = [Spent("p/m", Usage(5, 2), at), Spent("p/m", Usage(5, 3), at)]
+    return t.Ending("answered", at, charge=add_calls(Payer("s1", "k", "main", "telegram:1", turn_id), spent))
+
+
 async def turn(store: SqliteStore, turn_id: str, said: str, answer: str, at: float = 2.0) -> None:
     await store.write(t.begin_turn(turn_id, "s1", {"inputs": [{"text": said}]}, at))
     messages = [Message("user", f"[Ann] {said}"), Message("assistant", answer)]
-    await store.write(t.close_turn(turn_id, messages, t.Ending("answered", at + 1, Usage(10, 5), "p/m", 2)))
+    await store.write(t.close_turn(turn_id, messages, _ended(turn_id, at + 1)))
 
 
 async def test_messages_come_back_as_they_were(store: SqliteStore) -> None:
@@ -137,11 +143,11 @@ async def test_undo_reads_the_rows_where_the_steps_were_pruned(store: SqliteStor
 async def test_usage_is_summed_for_the_current_run_or_for_all(store: SqliteStore) -> None:
     await turn(store, "t1", "a", "b")
     await turn(store, "t2", "c", "d")
-    one = {"turns": 2, "calls": 4, "prompt": 20, "completion": 10}
-    assert await t.usage_totals(store, "k") == one
+    one = {"turns": 2, "calls": 4, "prompt": 20, "completion": 10, "cached": 0, "reasoning": 0}
+    assert await totals(store, "k") == one
     await store.write(sessions.close_session("k", 9.0))
-    assert await t.usage_totals(store, "k") == {"turns": 0, "calls": 0, "prompt": 0, "completion": 0}
-    assert await t.usage_totals(store) == one
+    assert set((await totals(store, "k")).values()) == {0}
+    assert await totals(store) == one
 
 
 async def test_a_key_has_one_current_run(store: SqliteStore) -> None:

@@ -1,0 +1,76 @@
+"""What tokens cost, in US dollars: the owner's own prices before those that genai-prices knows.
+
+As a program (`python -m agent_core.models.prices`) it reads rows as JSON on stdin and writes them with their `cost`: the
+library and its table take 14 MB and a quarter of a second, which a daemon need not keep.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hermes.messages import JSONObject
+
+__all__ = ["Price", "cost_of", "main", "priced"]
+
+_FREE = frozenset({"ollama", "local"})
+_MILLION = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars for a million tokens. cached: of the prompt's tokens that came from the provider's cache; absent: as others."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+
+def cost_of(row: Mapping[str, Any], own: Mapping[str, Price]) -> float | None:
+    """What the calls of a row (its `model`, `prompt`, `completion`, `cached`) cost; `None` where no price is known."""
+    provider, _, model = str(row["model"]).partition("/")
+    if provider in _FREE:
+        return 0.0
+    price = own.get(str(row["model"]))
+    if price is None:
+        return _looked_up(provider, model, row)
+    cached = min(int(row["cached"]), int(row["prompt"]))
+    rate = price.input if price.cached is None else price.cached
+    spent = (
+        (int(row["prompt"]) - cached) * price.input + cached * rate + int(row["completion"]) * price.output
+    )
+    return spent / _MILLION
+
+
+def _looked_up(provider: str, model: str, row: Mapping[str, Any]) -> float | None:
+    from genai_prices import Usage, calc_price  # noqa: PLC0415  heavy: only for who asks for costs
+
+    usage = Usage(
+        input_tokens=int(row["prompt"]),
+        cache_read_tokens=min(int(row["cached"]), int(row["prompt"])),
+        output_tokens=int(row["completion"]),
+    )
+    known = None if provider == "custom" else provider
+    try:
+        return float(calc_price(usage, model_ref=model, provider_id=known).total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def priced(rows: Sequence[JSONObject], own: Mapping[str, Price]) -> list[JSONObject]:
+    """The rows, each with its `cost`: dollars, or `None` where no price is known."""
+    return [{**row, "cost": cost_of(row, own)} for row in rows]
+
+
+def main() -> None:
+    """Price what stdin holds: `{"rows": [...], "own": {MODEL: [input, output, cached]}}`."""
+    request = json.load(sys.stdin)
+    own = {name: Price(*price) for name, price in request["own"].items()}
+    json.dump(priced(request["rows"], own), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Reports of what was used: sums of calls with their cost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from agent_core.models.prices import Price
+from agent_core.settings import LLM
+from agent_core.store.calls import Current, Group, Person, sums, sums_of
+from hermes.messages import JSONObject
+from hermes.store import Store
+
+__all__ = ["folded", "own_prices", "report", "spent"]
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 20.0
+_ADDED = ("calls", "prompt", "completion", "cached", "reasoning")
+
+
+async def report(
+    store: Store, since: float, by: Sequence[Group], own: Mapping[str, Price]
+) -> list[JSONObject]:
+    """What was used since `since` (epoch seconds), for each combination of `by`, with `cost` in dollars.
+
+    A cost is `None` where the price of one of its models is not known; `unpriced` names those models. A turn that several
+    models or persons took part in counts in each of their rows.
+    """
+    groups: list[Group] = [*by] if "model" in by else [*by, "model"]
+    rows = await _priced(await sums(store, since, groups), own)
+    return folded(rows, by)
+
+
+def own_prices(llm: LLM) -> dict[str, Price]:
+    """The owner's own prices by `provider/model`."""
+    return {name: Price(entry.input, entry.output, entry.cached) for name, entry in llm.prices.items()}
+
+
+async def spent(
+    store: Store, own: Mapping[str, Price], *, session_key: str, person: str, since: float
+) -> tuple[JSONObject, JSONObject]:
+    """What the key's current session has used, and what the person has used since `since`; each as `report` says."""
+    here = await sums_of(store, Current(session_key))
+    today = await sums_of(store, Person(person, since))
+    both = await _priced([*here, *today], own)
+    return _sum(both[: len(here)], ()), _sum(both[len(here) :], ())
+
+
+def folded(rows: Iterable[JSONObject], by: Sequence[str]) -> list[JSONObject]:
+    """Rows of groups and models as rows of groups. Pure."""
+
+    def group(row: JSONObject) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in by)
+
+    return [_sum(list(members), by) for _, members in groupby(sorted(rows, key=group), key=group)]
+
+
+def _sum(rows: list[JSONObject], by: Sequence[str]) -> JSONObject:
+    unknown = sorted({str(row["model"]) for row in rows if row["cost"] is None})
+    return {
+        **{name: rows[0][name] for name in by},
+        "turns": sum(int(row["turns"]) for row in rows),
+        **{name: sum(int(row[name]) for row in rows) for name in _ADDED},
+        "estimated": any(row["estimated"] for row in rows),
+        "cost": None if unknown else round(sum(float(row["cost"]) for row in rows), 6),
+        "unpriced": unknown,
+    }
+
+
+async def _priced(rows: list[JSONObject], own: Mapping[str, Price]) -> list[JSONObject]:
+    """The rows with their cost, from a process of its own; without costs where that fails."""
+    if not rows:
+        return []
+    request = {"rows": rows, "own": {name: [p.input, p.output, p.cached] for name, p in own.items()}}
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agent_core.models.prices"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={name: os.environ[name] for name in ("PATH", "PYTHONPATH", "TZ", "LANG") if name in os.environ},
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, err = await child.communicate(json.dumps(request).encode())
+        found: list[dict[str, Any]] = json.loads(out)
+    except (TimeoutError, ValueError) as error:
+        log.warning("usage.not_priced", extra={"error": repr(error)})
+        return [{**row, "cost": None} for row in rows]
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode:
+        log.warning("usage.not_priced", extra={"error": err.decode(errors="replace")[-300:]})
+    return found

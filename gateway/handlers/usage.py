@@ -1,0 +1,31 @@
+"""What was used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gateway import wiring
+from gateway.control import Handler
+from gateway.day import midnight
+from gateway.handlers.request import number, texts
+from hermes.messages import JSONObject
+
+if TYPE_CHECKING:
+    from gateway.app import Gateway
+
+__all__ = ["operations"]
+
+_MOST_DAYS = 3660
+
+
+def operations(gateway: Gateway) -> Mapping[str, Handler]:
+    """The operations by name."""
+
+    async def report(request: JSONObject) -> JSONObject:
+        core = gateway.core
+        days, by = number(request, "days", 30, _MOST_DAYS), texts(request, "by")
+        since = midnight() - (days - 1) * 86_400.0
+        return {"rows": await wiring.usage_report(core.store, core.settings.current(), since, by)}
+
+    return {"usage.report": report}
