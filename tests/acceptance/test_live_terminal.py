@@ -19,13 +19,22 @@ from tests.peers.model import ModelPeer
 from tests.peers.model.script import ToolCall, calls, says
 
 
+class _Answering(pyte.HistoryScreen):
+    """Answers a program's questions to the terminal."""
+
+    descriptor: int
+
+    def write_process_input(self, data: str) -> None:
+        os.write(self.descriptor, data.encode())
+
+
 class Screen:
     """A terminal of so many columns and rows, with what scrolled out of it."""
 
     def __init__(self, descriptor: int, columns: int, rows: int) -> None:
         self._descriptor = descriptor
-        self._screen = pyte.HistoryScreen(columns, rows, history=5000)
-        self._screen.write_process_input = lambda data: os.write(descriptor, data.encode())
+        self._screen = _Answering(columns, rows, history=5000)
+        self._screen.descriptor = descriptor
         self._stream = pyte.ByteStream(self._screen)
         self._changed = asyncio.Event()
         self.raw = b""

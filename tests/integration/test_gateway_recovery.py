@@ -79,7 +79,9 @@ async def test_a_turn_that_was_started_too_often_is_put_aside_with_one_sentence(
         ]
         await g.send("next")
         assert (await g.answered(2))[1] == "echo: next"
-        assert text not in [m.text for m in g.model.requests[0].messages], "it is not the model's own sentence"
+        assert text not in [m.text for m in g.model.requests[0].messages], (
+            "it is not the model's own sentence"
+        )
 
 
 async def test_turns_on_their_last_start_run_one_after_the_other(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hermes.clock import SystemClock
 from hermes.config import Network
 from hermes.errors import ModelError
 from hermes.messages import Message
-from hermes.model import Completion, ModelRequest, ToolSpec
+from hermes.model import Completion, Model, ModelRequest, ToolSpec
 from hermes.testing import FakeClock
 from tests.peers.model import Answer, ModelPeer, ToolCall, calls, fails, overflows, says
 
@@ -52,7 +52,7 @@ def asked(*messages: Message, tools: tuple[ToolSpec, ...] = ()) -> ModelRequest:
     return ModelRequest("Be brief.", messages or (Message("user", "hi"),), tools)
 
 
-async def ask(model: ChatModel, request: ModelRequest | None = None) -> tuple[Completion, str]:
+async def ask(model: Model, request: ModelRequest | None = None) -> tuple[Completion, str]:
     seen: list[str] = []
     completion = await model.complete(request or asked(), seen.append)
     return completion, "".join(seen)

@@ -119,8 +119,7 @@ async def test_SE_03_two_chats_grow_at_once_and_one_that_is_stopped_stops_alone(
         await g.send("count", str(CHAT))
         await g.send("count", "6")
         model.steps[0].set()
-        for chat in (CHAT, 6):
-            await peer.wait_for(lambda chat=chat: peer.chats[chat].texts() == ["Hello"])
+        await peer.wait_for(lambda: all(peer.chats[chat].texts() == ["Hello"] for chat in (CHAT, 6)))
         await g.send("/stop", "6")
         await peer.wait_for(lambda: peer.chats[6].texts() == ["Stopped."])
         model.steps[1].set()
