@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from gateway import wiring
+from gateway import adopted, wiring
 from gateway.claim import claim_home
 from gateway.config.live import LiveSettings
 from gateway.config.loading import load
@@ -225,6 +225,8 @@ class Gateway:
         if self._options.role == "daemon":
             jobs["presence"] = self._presence.watch()
             jobs["settings"] = core.settings.watch()
+            if adopted.is_everybodys_parent():
+                jobs["orphans"] = adopted.watch(self._clock)
             self._notifier.feed()
             self._stack.push_async_callback(self._notifier.aclose)
         platforms = snapshot.platforms
