@@ -141,8 +141,9 @@ class Loop:
 
     async def _work(self, message: Message, completion: Completion) -> None:
         step = answer_step(message, completion.usage)
-        await self.hands.record([step], progress=True, also=[self.mind.charge(tuple(self.owing))])
-        self.owing.clear()
+        charge = self.mind.charge(tuple(self.owing))
+        self.owing.clear()  # before the wait: when that is cancelled, the step may be stored all the same
+        await self.hands.record([step], progress=True, also=[charge])
         self.turn.messages.append(message)
         self.turn.messages += await self.hands.run(message.tool_calls, cut=completion.finish == "length")
 

@@ -39,6 +39,11 @@ class FakeClock:
         """How many tasks sleep now."""
         return sum(not f.done() for _, _, f in self._sleepers)
 
+    @property
+    def due(self) -> list[float]:
+        """In how many seconds each of them wakes, the next first."""
+        return sorted(at - self._mono for at, _, f in self._sleepers if not f.done())
+
     async def sleep(self, seconds: float) -> None:
         """See `Clock.sleep`; returns when `advance` has come so far."""
         if seconds <= 0:

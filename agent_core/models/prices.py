@@ -32,11 +32,9 @@ class Price:
 def cost_of(row: Mapping[str, Any], own: Mapping[str, Price]) -> float | None:
     """What the calls of a row (its `model`, `prompt`, `completion`, `cached`) cost; `None` where no price is known."""
     provider, _, model = str(row["model"]).partition("/")
-    if provider in _FREE:
-        return 0.0
     price = own.get(str(row["model"]))
     if price is None:
-        return _looked_up(provider, model, row)
+        return 0.0 if provider in _FREE else _looked_up(provider, model, row)
     cached = min(int(row["cached"]), int(row["prompt"]))
     rate = price.input if price.cached is None else price.cached
     spent = (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from hermes.errors import HermesError
 from hermes.messages import JSONObject, Usage
 from hermes.store import Job, Store
 
@@ -129,13 +130,18 @@ async def sums_of(store: Store, whose: Current | Person) -> list[JSONObject]:
 
 
 async def sums(store: Store, since: float, by: Sequence[Group]) -> list[JSONObject]:
-    """Sums of the calls since `since` for each combination of `by`, at most 10,000; each with its groups by name."""
+    """Sums of the calls since `since` for each combination of `by`, each with its groups by name.
+
+    Raises `HermesError` for more than 10,000.
+    """
     columns = ", ".join(f"{_COLUMNS[group]} AS {group}" for group in by)
     order = ", ".join(str(n + 1) for n in range(len(by)))
     rows = await store.read(
-        f"SELECT {columns}, {_SUMS} FROM calls WHERE at >= ? GROUP BY {order} ORDER BY {order} LIMIT {_MOST}",  # noqa: S608  ours
+        f"SELECT {columns}, {_SUMS} FROM calls WHERE at >= ? GROUP BY {order} ORDER BY {order} LIMIT {_MOST + 1}",  # noqa: S608  ours
         (since,),
     )
+    if len(rows) > _MOST:
+        raise HermesError(f"That is more than {_MOST:,} lines; ask for fewer days or other groups.")
     return [dict(row) for row in rows]
 
 

@@ -94,6 +94,7 @@ async def test_a_report_tells_what_it_cost_and_what_has_no_price(store: SqliteSt
 def test_a_price_of_the_owner_goes_before_the_public_one() -> None:
     row = {"model": "openai/gpt-4o", "prompt": 1_000_000, "completion": 0, "cached": 0}
     assert cost_of(row, {"openai/gpt-4o": Price(7.0, 0.0)}) == 7.0
+    assert cost_of({**row, "model": "ollama/x"}, {"ollama/x": Price(7.0, 0.0)}) == 7.0
     assert priced([row], {})[0]["cost"] != 7.0
 
 
