@@ -36,7 +36,7 @@ async def asked(peer: ModelPeer, count: int = 1) -> None:
 async def test_one_question_in_this_process(here: Installation) -> None:
     done = await here.run("chat", "-q", "hello")
     assert (done.code, done.out, done.err) == (0, "echo: hello\n", "")
-    assert await here.status() == {"running": False}
+    assert (await here.status())["running"] is False
 
 
 async def test_one_question_to_the_daemon(here: Installation) -> None:
