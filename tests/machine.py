@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache"
 SUITE = "bookworm"
-PACKAGES = "systemd,systemd-sysv,dbus,python3,python3-venv,ca-certificates"
+PACKAGES = "systemd,systemd-sysv,dbus,libpam-systemd,procps,python3,python3-venv,ca-certificates"
 PYTHON = "/usr/bin/python3"
 """The system's own, of the same version as the small machine's."""
 

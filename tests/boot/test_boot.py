@@ -184,3 +184,12 @@ def test_uninstalling_leaves_nothing_but_the_home(found: dict[str, Any]) -> None
     assert seen["uninstall"]["code"] == 0, seen["uninstall"]
     assert seen["left"] == []
     assert {"config.yaml", "state.db"} <= set(seen["home"])
+
+
+def test_a_persons_own_service_runs_without_anybody_logged_in(found: dict[str, Any]) -> None:
+    seen = found["person"]
+    for step in ("lingers", "installed", "begun", "killed", "asked", "stopped", "uninstalled"):
+        assert seen[step]["code"] == 0, (step, seen[step], seen["log"])
+    assert (seen["ready"], seen["restarts"], seen["result"]) == (200, "1", "success"), seen["log"]
+    assert seen["left"] == []
+    assert {"config.yaml", "state.db"} <= set(seen["home"])

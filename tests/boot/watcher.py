@@ -155,7 +155,58 @@ def uninstalled() -> object:
     }
 
 
-STEPS = (start, kill, hang, restart, reload, closed, commands, judged, stop, broken, uninstalled)
+def person() -> object:
+    """A person's own service: begun without anybody logged in, since their manager lingers."""
+    run("useradd", "--create-home", "--uid", "1000", "kim")
+    lingers = run("loginctl", "enable-linger", "kim")
+    runtime, home = Path("/run/user/1000"), Path("/home/kim/.hermes")
+    as_kim = (
+        "runuser",
+        "-u",
+        "kim",
+        "--",
+        "env",
+        "-u",
+        "HERMES_HOME",
+        f"XDG_RUNTIME_DIR={runtime}",
+        "HOME=/home/kim",
+    )
+    deadline = time.monotonic() + 20
+    while not (runtime / "systemd" / "private").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text("platforms: {api: {key: secret-of-the-test}}\n")
+    (home / "config.yaml").chmod(0o600)
+    run("chown", "-R", "kim:", str(home))
+    systemctl = (*as_kim, "systemctl", "--user")
+    installed = run(*as_kim, HERMES, "gateway", "install")
+    begun = run(*systemctl, "enable", "--now", "hermes")
+    seen = {"lingers": lingers, "installed": installed, "begun": begun, "ready": ready()}
+    killed = run(*systemctl, "kill", "-s", "KILL", "hermes")
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        restarts = str(run(*systemctl, "show", "-p", "NRestarts", "--value", "hermes")["out"]).strip()
+        if restarts == "1" and ready() == 200:
+            break
+        time.sleep(0.1)
+    asked = run(*as_kim, HERMES, "gateway", "restart")
+    stopped = run(*systemctl, "stop", "hermes")
+    result = str(run(*systemctl, "show", "-p", "Result", "--value", "hermes")["out"]).strip()
+    return {
+        **seen,
+        "killed": killed,
+        "restarts": restarts,
+        "asked": asked,
+        "stopped": stopped,
+        "result": result,
+        "log": run("journalctl", "--no-pager", "-n", "60", "_UID=1000")["out"],
+        "uninstalled": run(*as_kim, HERMES, "gateway", "uninstall"),
+        "left": sorted(str(p) for p in Path("/home/kim/.config/systemd").rglob("*") if not p.is_dir()),
+        "home": sorted(p.name for p in home.iterdir()),
+    }
+
+
+STEPS = (start, kill, hang, restart, reload, closed, commands, judged, stop, broken, uninstalled, person)
 
 
 def main() -> None:

@@ -62,9 +62,8 @@ async def test_the_container_is_closed_but_for_its_home(contain: Contain, house:
 async def test_its_health_is_looked_at_without_further_programs(
     image: str, contain: Contain, house: House
 ) -> None:
-    told: list[str] = json.loads(
-        run("podman", "inspect", "-f", "{{json .Config.Healthcheck.Test}}", image).stdout
-    )
+    shown = run("podman", "image", "inspect", "-f", "{{json .HealthCheck}}", image).stdout
+    told: list[str] = json.loads(shown)["Test"]
     assert told[0] == "CMD"
     container = contain()
     await container.start(house)
@@ -80,6 +79,7 @@ async def test_a_secret_comes_from_a_file_and_the_time_zone_from_outside(
 ) -> None:
     (tmp_path / "key").write_text("the-models-key\n")
     (tmp_path / "key").chmod(0o444)
+    house.model.api_key = "the-models-key"
     house.config["llm"]["custom"]["api_key"] = "${MODEL_KEY}"
     house.write()
     container = contain(
@@ -88,7 +88,6 @@ async def test_a_secret_comes_from_a_file_and_the_time_zone_from_outside(
     )
     await container.start(house)
     assert "echo: hello" in (await house.ask("hello")).text
-    assert house.model.requests[-1].headers["authorization"] == "Bearer the-models-key"
     zone = await container.exec("/opt/hermes/bin/python", "-c", "import time; print(time.tzname[0])")
     assert zone.stdout.strip() == "CET"
     assert "the-models-key" not in container.logs()
