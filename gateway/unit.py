@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from gateway.home import atomic_write
+from gateway.home import atomic_write, prepare
 from hermes.errors import ConfigError
 from hermes.home import Home
 
@@ -133,7 +133,11 @@ def _escaped(path: Path) -> str:
 
 
 def write(unit: Unit, *, force: bool = False) -> None:
-    """Put the unit into its place. Raises `ConfigError` when somebody else's lies there."""
+    """Put the unit into its place. Raises `ConfigError` when somebody else's lies there.
+
+    A home that systemd does not keep is made, since a unit whose `ReadWritePaths` do not exist cannot start.
+    Raises `HomeError` when it cannot be.
+    """
     try:
         old = unit.path.read_text(encoding="utf-8") if unit.path.exists() else MARK
         if MARK not in old and not force:
@@ -142,6 +146,8 @@ def write(unit: Unit, *, force: bool = False) -> None:
         atomic_write(unit.path, render(unit).encode(), mode=0o644)
     except OSError as error:
         raise ConfigError(f"{unit.path} cannot be written: {error.strerror}.") from error
+    if not unit.own_state and not unit.home.exists():
+        prepare(Home(unit.home))
 
 
 def remove(unit: Unit) -> None:

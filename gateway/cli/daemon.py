@@ -207,6 +207,8 @@ def install(
         print(f"Warning: {line}", file=sys.stderr)
     _manager_reload(unit.manager)
     print(f"Start it, now and at each boot: {' '.join(unit.manager)} enable --now {unit.path.name}")
+    if not unit.system:
+        print("So that it also runs while you are not logged in: loginctl enable-linger")
 
 
 @app.command()

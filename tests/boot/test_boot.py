@@ -191,5 +191,6 @@ def test_a_persons_own_service_runs_without_anybody_logged_in(found: dict[str, A
     for step in ("lingers", "installed", "begun", "killed", "asked", "stopped", "uninstalled"):
         assert seen[step]["code"] == 0, (step, seen[step], seen["log"])
     assert (seen["ready"], seen["restarts"], seen["result"]) == (200, "1", "success"), seen["log"]
+    assert seen["made"] == 0o700
     assert seen["left"] == []
     assert {"config.yaml", "state.db"} <= set(seen["home"])

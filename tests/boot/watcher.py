@@ -174,12 +174,12 @@ def person() -> object:
     deadline = time.monotonic() + 20
     while not (runtime / "systemd" / "private").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    home.mkdir(mode=0o700)
+    installed = run(*as_kim, HERMES, "gateway", "install")
+    made = stat.S_IMODE(home.stat().st_mode)
     (home / "config.yaml").write_text("platforms: {api: {key: secret-of-the-test}}\n")
     (home / "config.yaml").chmod(0o600)
     run("chown", "-R", "kim:", str(home))
     systemctl = (*as_kim, "systemctl", "--user")
-    installed = run(*as_kim, HERMES, "gateway", "install")
     begun = run(*systemctl, "enable", "--now", "hermes")
     seen = {"lingers": lingers, "installed": installed, "begun": begun, "ready": ready()}
     killed = run(*systemctl, "kill", "-s", "KILL", "hermes")
@@ -194,6 +194,7 @@ def person() -> object:
     result = str(run(*systemctl, "show", "-p", "Result", "--value", "hermes")["out"]).strip()
     return {
         **seen,
+        "made": made,
         "killed": killed,
         "restarts": restarts,
         "asked": asked,

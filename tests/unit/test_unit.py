@@ -102,6 +102,14 @@ def test_a_user_service_asks_for_nothing_that_only_root_may(tmp_path: Path) -> N
     assert value(text, "WantedBy") == ["default.target"]
 
 
+def test_the_home_is_made_where_systemd_does_not_make_it(tmp_path: Path) -> None:
+    home = tmp_path / "a" / "home"
+    write(a_unit(tmp_path, home=home, kind="user"))
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    write(a_unit(tmp_path, home=tmp_path / "kept", kind="own"))
+    assert not (tmp_path / "kept").exists()
+
+
 def test_the_unit_at_the_root_of_the_project_is_what_install_would_write() -> None:
     unit = Unit(Path("/etc/systemd/system/hermes.service"), Path("/opt/hermes/bin/hermes"), STATE, 30)
     assert (ROOT / "hermes.service").read_text() == render(unit)
