@@ -59,6 +59,13 @@ That program has the same default home, command and file names.
 
 _OFFER = "Set HERMES_HOME to another folder to use Hermes beside it"
 
+_AS_OWNER = "Start Hermes as that user, or set HERMES_HOME to a folder of your own."
+_AS_THE_SERVICE = (
+    "It is the service's; as root run the command as its user: systemd-run -q --pty --wait --collect -p User=hermes "
+    "-p DynamicUser=yes -p StateDirectory=hermes -E HERMES_HOME=/var/lib/hermes HERMES ... "
+    "(HERMES: the program's whole path)"
+)
+
 
 def prepare(home: Home) -> str | None:
     """Make the home, 0700, or see that it is ours and usable; before that nothing is written.
@@ -79,7 +86,7 @@ def prepare(home: Home) -> str | None:
     if status.st_uid != os.geteuid():
         raise HomeError(
             f"The home {home.root} belongs to another user (uid {status.st_uid}, we are uid {os.geteuid()}). "
-            "Start Hermes as that user, or set HERMES_HOME to a folder of your own."
+            + (_AS_THE_SERVICE if _is_the_services(home) else _AS_OWNER)
         )
     check_ours(home)
     _check_writable(home)
@@ -87,6 +94,11 @@ def prepare(home: Home) -> str | None:
         with HomeLock(home):
             pass
     return _narrow(home, stat.S_IMODE(status.st_mode))
+
+
+def _is_the_services(home: Home) -> bool:
+    """Whether systemd keeps the home for a user that it invents (systemd.exec(5), `DynamicUser`)."""
+    return home.root.resolve().is_relative_to("/var/lib/private")
 
 
 def _make(home: Home) -> None:

@@ -141,7 +141,7 @@ class NetworkSettings(Section):
     )
     no_proxy: tuple[str, ...] = Field(default=(), description="Hosts that are reached without it.")
     ca_file: Path | None = Field(
-        default=None, description="Certificates (PEM) to trust instead of the system's."
+        default=None, description="Certificates (PEM) to trust besides the well-known ones (`certifi`)."
     )
 
     @field_validator("proxy")

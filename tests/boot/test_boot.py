@@ -153,6 +153,14 @@ def test_commands_of_root_reach_the_service(found: dict[str, Any]) -> None:
     assert seen["status"]["code"] == 0
     assert json.loads(seen["status"]["out"])["platforms"]["api"]["state"] == "connected"
     assert seen["doctor"]["code"] == 0, seen["doctor"]
+    assert seen["pairing"]["code"] == 0, seen["pairing"]
+
+
+def test_settings_are_changed_as_the_services_user(found: dict[str, Any]) -> None:
+    seen = found["commands"]
+    assert (seen["refused"]["code"], "systemd-run" in seen["refused"]["err"]) == (78, True), seen["refused"]
+    assert seen["set"]["code"] == 0, seen["set"]
+    assert set(seen["owners"].values()) == {seen["uid"]}, seen["owners"]
 
 
 def test_systemd_itself_finds_nothing_wrong_with_the_unit(found: dict[str, Any]) -> None:

@@ -117,8 +117,23 @@ def closed() -> object:
     }
 
 
+def as_service(*words: str) -> dict[str, object]:
+    """As docs/install.md has it for root, but without a terminal."""
+    kept = ("-p", "User=hermes", "-p", "DynamicUser=yes", "-p", "StateDirectory=hermes")
+    home = ("-E", f"HERMES_HOME={HOME}")
+    return run("systemd-run", "-q", "--pipe", "--wait", "--collect", *kept, *home, HERMES, *words)
+
+
 def commands() -> object:
-    return {"status": run(HERMES, "status", "--json"), "doctor": run(HERMES, "doctor")}
+    return {
+        "status": run(HERMES, "status", "--json"),
+        "doctor": run(HERMES, "doctor"),
+        "pairing": run(HERMES, "pairing", "list", "--json"),
+        "refused": run(HERMES, "config", "set", "logging.level", "info"),
+        "set": as_service("config", "set", "logging.level", "info"),
+        "owners": {p.name: p.stat().st_uid for p in HOME.iterdir()},
+        "uid": Path(f"/proc/{pid()}").stat().st_uid,
+    }
 
 
 def stop() -> object:
