@@ -1,6 +1,7 @@
 """The image, built once, and a house that its user may live in."""
 
 import asyncio
+import secrets
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from tests.peers.model import ModelPeer
 from tests.peers.telegram import TelegramPeer
 
 BASE = "localhost/hermes-test-base:12"
-IMAGE = "localhost/hermes:test"
+IMAGE = f"localhost/hermes-test:{secrets.token_hex(4)}"
+"""One of its own for each run: two at once do not take each other's away."""
 
 
 @pytest.fixture(scope="session")
