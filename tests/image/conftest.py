@@ -24,6 +24,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the image's name; it is built once, from the packages that were fetched before."""
     folder = tmp_path_factory.mktemp("image")
     root, packages = small_machine(), wheels()
+    run("podman", "rmi", "-f", IMAGE, BASE, check=False)  # of a run that was cut
     with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
         subprocess.run(
             ["podman", "import", "-", BASE], stdin=tar.stdout, check=True, capture_output=True, timeout=300
@@ -31,14 +32,22 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = folder / "pip.conf"
     settings.write_text("[global]\nno-index = true\nfind-links = /wheels\n")
     run(
-        *("podman", "build", "--isolation=chroot", "--pull=never", "--format=docker", "--no-cache"),
+        *(
+            "podman",
+            "build",
+            "--isolation=chroot",
+            "--pull=never",
+            "--format=docker",
+            "--no-cache",
+            "--layers=false",
+        ),
         *("--build-arg", f"BASE={BASE}", "-t", IMAGE),
         *("--volume", f"{packages}:/wheels:ro", "--volume", f"{settings}:/etc/pip.conf:ro"),
         *("-f", ROOT / "Dockerfile", ROOT),
         seconds=600,
     )
     yield IMAGE
-    run("podman", "rmi", "-f", IMAGE, check=False)
+    run("podman", "rmi", "-f", IMAGE, BASE, check=False)
 
 
 @pytest.fixture
