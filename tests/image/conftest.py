@@ -14,40 +14,37 @@ from tests.machine import ROOT, run, small_machine, wheels
 from tests.peers.model import ModelPeer
 from tests.peers.telegram import TelegramPeer
 
-BASE = "localhost/hermes-test-base:12"
-IMAGE = f"localhost/hermes-test:{secrets.token_hex(4)}"
-"""One of its own for each run: two at once do not take each other's away."""
+RUN = secrets.token_hex(4)
+"""In the names of what this run makes: two at once do not take each other's away."""
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the image's name; it is built once, from the packages that were fetched before."""
-    folder = tmp_path_factory.mktemp("image")
-    root, packages = small_machine(), wheels()
-    run("podman", "rmi", "-f", IMAGE, BASE, check=False)  # of a run that was cut
-    with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
+def base() -> Iterator[str]:
+    """Return the name of an image of the small machine."""
+    name = f"localhost/hermes-test-base:{RUN}"
+    with subprocess.Popen(["tar", "-C", small_machine(), "-c", "."], stdout=subprocess.PIPE) as tar:
         subprocess.run(
-            ["podman", "import", "-", BASE], stdin=tar.stdout, check=True, capture_output=True, timeout=300
+            ["podman", "import", "-", name], stdin=tar.stdout, check=True, capture_output=True, timeout=300
         )
-    settings = folder / "pip.conf"
+    yield name
+    run("podman", "rmi", name, check=False)
+
+
+@pytest.fixture(scope="session")
+def image(base: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the image's name; it is built once, from the packages that were fetched before."""
+    name = f"localhost/hermes-test:{RUN}"
+    settings = tmp_path_factory.mktemp("image") / "pip.conf"
     settings.write_text("[global]\nno-index = true\nfind-links = /wheels\n")
     run(
-        *(
-            "podman",
-            "build",
-            "--isolation=chroot",
-            "--pull=never",
-            "--format=docker",
-            "--no-cache",
-            "--layers=false",
-        ),
-        *("--build-arg", f"BASE={BASE}", "-t", IMAGE),
-        *("--volume", f"{packages}:/wheels:ro", "--volume", f"{settings}:/etc/pip.conf:ro"),
+        *("podman", "build", "--isolation=chroot", "--pull=never", "--format=docker"),
+        *("--no-cache", "--layers=false", "--build-arg", f"BASE={base}", "-t", name),
+        *("--volume", f"{wheels()}:/wheels:ro", "--volume", f"{settings}:/etc/pip.conf:ro"),
         *("-f", ROOT / "Dockerfile", ROOT),
         seconds=600,
     )
-    yield IMAGE
-    run("podman", "rmi", "-f", IMAGE, BASE, check=False)
+    yield name
+    run("podman", "rmi", name, check=False)
 
 
 @pytest.fixture
