@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from gateway import wiring
 from gateway.control import Handler
+from gateway.handlers.running import Running
 from hermes.home import Home
 from hermes.messages import JSONObject
-
-if TYPE_CHECKING:
-    from gateway.app import Gateway
 
 __all__ = ["operations"]
 
 
-def operations(gateway: Gateway) -> Mapping[str, Handler]:
+def operations(gateway: Running) -> Mapping[str, Handler]:
     """The operations by name."""
 
     async def copy(_: JSONObject) -> JSONObject:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from gateway import wiring
 from gateway.control import Handler
+from gateway.handlers.running import Running
 from hermes.errors import HermesError
 from hermes.home import Home
 from hermes.messages import JSONObject
 
-if TYPE_CHECKING:
-    from gateway.app import Gateway
-
 __all__ = ["operations"]
 
 
-def operations(gateway: Gateway) -> Mapping[str, Handler]:
+def operations(gateway: Running) -> Mapping[str, Handler]:
     """The operations by name."""
     ops = _Operations(gateway)
     return {
@@ -31,7 +28,7 @@ def operations(gateway: Gateway) -> Mapping[str, Handler]:
 
 
 class _Operations:
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Running) -> None:
         self._gateway = gateway
 
     async def status(self, _: JSONObject) -> JSONObject:

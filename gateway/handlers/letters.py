@@ -5,24 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from gateway import letters
 from gateway.control import Handler
 from gateway.handlers.request import number, text
+from gateway.handlers.running import Running
 from hermes.errors import HermesError
 from hermes.messages import JSONObject
 from hermes.store import Job
-
-if TYPE_CHECKING:
-    from gateway.app import Gateway
 
 __all__ = ["operations"]
 
 _MOST = 1000
 
 
-def operations(gateway: Gateway) -> Mapping[str, Handler]:
+def operations(gateway: Running) -> Mapping[str, Handler]:
     """The operations by name."""
     ops = _Operations(gateway)
     return {
@@ -34,7 +31,7 @@ def operations(gateway: Gateway) -> Mapping[str, Handler]:
 
 
 class _Operations:
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Running) -> None:
         self._gateway = gateway
 
     async def listed(self, request: JSONObject) -> JSONObject:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from gateway.control import Handler
 from gateway.handlers.request import text
+from gateway.handlers.running import Running
 from hermes.errors import HermesError
 from hermes.messages import JSONObject
-
-if TYPE_CHECKING:
-    from gateway.app import Gateway
 
 __all__ = ["operations"]
 
 
-def operations(gateway: Gateway) -> Mapping[str, Handler]:
+def operations(gateway: Running) -> Mapping[str, Handler]:
     """The operations by name."""
     ops = _Operations(gateway)
     return {
@@ -29,7 +26,7 @@ def operations(gateway: Gateway) -> Mapping[str, Handler]:
 
 
 class _Operations:
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Running) -> None:
         self._gateway = gateway
 
     async def pairing_list(self, _: JSONObject) -> JSONObject:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from gateway import wiring
 from gateway.control import Handler
 from gateway.day import midnight
 from gateway.handlers.request import number, texts
+from gateway.handlers.running import Running
 from hermes.messages import JSONObject
-
-if TYPE_CHECKING:
-    from gateway.app import Gateway
 
 __all__ = ["operations"]
 
 _MOST_DAYS = 3660
 
 
-def operations(gateway: Gateway) -> Mapping[str, Handler]:
+def operations(gateway: Running) -> Mapping[str, Handler]:
     """The operations by name."""
 
     async def report(request: JSONObject) -> JSONObject:
