@@ -89,9 +89,8 @@ async def _priced(rows: list[JSONObject], own: Mapping[str, Price]) -> list[JSON
     try:
         async with asyncio.timeout(_SECONDS):
             out, err = await child.communicate(json.dumps(request).encode())
-        found: list[dict[str, Any]] = json.loads(out)
-    except (TimeoutError, ValueError) as error:
-        log.warning("usage.not_priced", extra={"error": repr(error)})
+    except TimeoutError:
+        log.warning("usage.not_priced", extra={"error": f"no answer within {_SECONDS:g} s"})
         return [{**row, "cost": None} for row in rows]
     finally:
         if child.returncode is None:
@@ -99,4 +98,6 @@ async def _priced(rows: list[JSONObject], own: Mapping[str, Price]) -> list[JSON
             await child.wait()
     if child.returncode:
         log.warning("usage.not_priced", extra={"error": err.decode(errors="replace")[-300:]})
+        return [{**row, "cost": None} for row in rows]
+    found: list[dict[str, Any]] = json.loads(out)
     return found

@@ -26,19 +26,21 @@ __all__ = ["FORMAT", "SCOPE", "SPARE_BYTES", "Entry", "Manifest", "pack", "unpac
 
 FORMAT = 1
 SCOPE = (
-    *(
-        "config.yaml",
-        ".env",
-        "state.db",
-        "SOUL.md",
-        "memories",
-        "memory",
-        "skills",
-        "tools",
-        "agents",
-        "spills",
-    ),
-    *("platforms", "hooks", "cron", "chat_history", "workspace"),
+    "config.yaml",
+    ".env",
+    "state.db",
+    "SOUL.md",
+    "memories",
+    "memory",
+    "skills",
+    "tools",
+    "agents",
+    "spills",
+    "platforms",
+    "hooks",
+    "cron",
+    "chat_history",
+    "workspace",
 )
 """The entries of a home that a backup may hold."""
 SPARE_BYTES = 16 * 1024 * 1024
@@ -153,8 +155,9 @@ def unpack(archive: Path, target: Path) -> Manifest:
                 manifest = _manifest(archive, tar, member)
             else:
                 found[member.name] = _unpack_one(archive, tar, member, target)
+    if manifest is None:
+        raise HermesError(f"{archive} has no manifest: it is no backup of Hermes, or it was cut.")
     _compare(archive, manifest, found)
-    assert manifest is not None  # noqa: S101  `_compare` says so
     return manifest
 
 
@@ -215,9 +218,7 @@ def _check_name(archive: Path, member: tarfile.TarInfo) -> None:
         raise HermesError(f"{archive} holds {name!r}, which no backup of Hermes has; it was refused.")
 
 
-def _compare(archive: Path, manifest: Manifest | None, found: Mapping[str, Entry]) -> None:
-    if manifest is None:
-        raise HermesError(f"{archive} has no manifest: it is no backup of Hermes, or it was cut.")
+def _compare(archive: Path, manifest: Manifest, found: Mapping[str, Entry]) -> None:
     missing = sorted(set(manifest.files) - set(found))
     extra = sorted(set(found) - set(manifest.files))
     changed = sorted(n for n in found if n in manifest.files and found[n] != manifest.files[n])

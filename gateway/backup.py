@@ -15,10 +15,12 @@ from gateway.archive import FORMAT, SCOPE, SPARE_BYTES, Manifest, pack
 from gateway.config.environment import parse_env
 from gateway.config.loading import load
 from gateway.home import file_lock
+from gateway.kept import BACKUPS, DATABASE_COPIES, SUFFIX, unused
+from gateway.swap import sync
 from hermes.errors import HermesError
 from hermes.home import Home
 
-__all__ = ["KEPT", "Made", "Wish", "folder", "make"]
+__all__ = ["KEPT", "Made", "Wish", "make"]
 
 KEPT = 5
 _STATE = "state.db"
@@ -48,11 +50,6 @@ class Made:
     removed: tuple[Path, ...]
 
 
-def folder(home: Home) -> Path:
-    """Where backups lie unless said otherwise."""
-    return home.root / "backups"
-
-
 def make(home: Home, wish: Wish, copy: Callable[[], Path | None], told: Callable[[int, int], None]) -> Made:
     """Make one. `copy` gives a fresh copy of the database, which is removed at the end, or `None` where there is none.
 
@@ -60,8 +57,8 @@ def make(home: Home, wish: Wish, copy: Callable[[], Path | None], told: Callable
     """
     if not wish.secrets:
         _refuse_secrets_in_config(home)
-    folder(home).mkdir(mode=0o700, exist_ok=True)
-    with file_lock(folder(home) / "backup"):
+    home.backups.mkdir(mode=0o700, exist_ok=True)
+    with file_lock(home.backups / "backup"):
         _sweep(home)
         target = _target(home, wish)
         skipped: list[str] = []
@@ -69,7 +66,7 @@ def make(home: Home, wish: Wish, copy: Callable[[], Path | None], told: Callable
         entries = list(_entries(home, wish, skipped))
         state = home.state.stat().st_size if home.state.exists() else 0
         total = state + sum(path.stat().st_size for _, path in entries if path.exists())
-        _check_room(target.parent, folder(home), total, state)
+        _check_room(target.parent, home.backups, total, state)
         database = copy()
         try:
             whole, size = _write(home, wish, target, database, (entries, total, told))
@@ -86,31 +83,22 @@ def _refuse_secrets_in_config(home: Home) -> None:
 
 
 def _sweep(home: Home) -> None:
-    for left in (*folder(home).glob(".state-*"), *folder(home).glob(".*.tmp")):
+    for left in (*home.backups.glob(DATABASE_COPIES), *home.backups.glob(".*.tmp")):
         left.unlink(missing_ok=True)
 
 
 def _target(home: Home, wish: Wish) -> Path:
-    name = time.strftime("hermes-%Y%m%d-%H%M%S.tar.gz")
+    name = time.strftime(f"hermes-%Y%m%d-%H%M%S{SUFFIX}")
     if wish.place is None:
-        return _free(folder(home) / name)
+        return unused(home.backups, name)
     place = wish.place.expanduser().absolute()
     if place.is_dir():
-        return _free(place / name)
+        return unused(place, name)
     if place.exists():
         raise HermesError(f"{place} is there already; choose another name.")
     if not place.parent.is_dir():
         raise HermesError(f"There is no folder {place.parent}.")
     return place
-
-
-def _free(path: Path) -> Path:
-    number = 1
-    fresh = path
-    while fresh.exists():
-        number += 1
-        fresh = path.with_name(f"{path.name.removesuffix('.tar.gz')}-{number}.tar.gz")
-    return fresh
 
 
 def _entries(home: Home, wish: Wish, skipped: list[str]) -> Iterator[tuple[str, Path]]:
@@ -183,14 +171,9 @@ def _write(
             os.fsync(file.fileno())
             size = file.tell()
         unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    fd = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(fd)
     finally:
-        os.close(fd)
+        unfinished.unlink(missing_ok=True)  # which is there after a failure alone
+    sync(target.parent)
     return whole, size
 
 
@@ -202,7 +185,7 @@ def _thin_out(wish: Wish, made: Path) -> Iterator[Path]:
     keep = wish.keep if wish.keep is not None else (KEPT if wish.place is None else None)
     if keep is None:
         return
-    found = sorted(made.parent.glob("hermes-*.tar.gz"), key=lambda p: p.stat().st_mtime_ns, reverse=True)
+    found = sorted(made.parent.glob(BACKUPS), key=lambda p: p.stat().st_mtime_ns, reverse=True)
     for old in [p for p in found if p != made][max(keep - 1, 0) :]:
         old.unlink()
         yield old

@@ -38,7 +38,7 @@ def measure(home: Home) -> Disk:
         "transcripts": _below(home.root / "agents"),
         "spills": _below(home.spills),
         "logs": _below(home.logs),
-        "backups": _below(home.root / "backups") + sum(map(_size, home.root.glob("state.db.*bak"))),
+        "backups": _below(home.backups) + sum(map(_size, home.root.glob("state.db.*bak"))),
         "models": _below(home.models),
     }
     free, total = _room(home.root)

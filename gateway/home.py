@@ -278,15 +278,7 @@ def atomic_write(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    _sync_directory(target.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    swap.sync(target.parent)
 
 
 @contextlib.contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import structlog
 
 from gateway import retention, wiring
 from gateway.core import Core
+from gateway.disk import low, measure
 from gateway.settings import Retention
 from hermes.clock import Clock
 from hermes.errors import StoreError
@@ -21,7 +21,6 @@ log = structlog.get_logger("gateway.housekeeping")
 
 _EVERY = 3600.0
 _FIRST = 60.0
-_LEAST_FREE = 0.1
 _PAUSE = 0.2
 
 
@@ -56,9 +55,9 @@ class Housekeeping:
         await self._look_at_disk()
 
     async def _look_at_disk(self) -> None:
-        usage = await asyncio.to_thread(shutil.disk_usage, self._home.root)
-        if usage.free < usage.total * _LEAST_FREE:
-            log.warning("disk.low", free_bytes=usage.free, total_bytes=usage.total)
+        disk = await asyncio.to_thread(measure, self._home)
+        if low(disk) is not None:
+            log.warning("disk.low", free_bytes=disk["free"], total_bytes=disk["total"])
 
 
 def remove_old_files(folder: Path, before: float) -> int:

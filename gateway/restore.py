@@ -15,6 +15,7 @@ from pathlib import Path
 from gateway import swap, wiring
 from gateway.archive import SCOPE, SPARE_BYTES, Manifest, unpack
 from gateway.config.environment import parse_env
+from gateway.kept import ASIDE, unused
 from hermes.errors import HermesError, StoreTooNew
 from hermes.home import Home
 from hermes.store import Job
@@ -145,20 +146,12 @@ def _missing_secrets(home: Home, manifest: Manifest) -> tuple[str, ...]:
 def _put(home: Home, fresh: Path, scope: Sequence[str]) -> Path | None:
     old = [name for name in scope if os.path.lexists(home.root / name)]
     new = [name for name in scope if (fresh / name).exists()]
-    aside = _free(home.root / time.strftime("before-restore-%Y%m%d-%H%M%S"))
+    aside = unused(home.root, time.strftime(f"{ASIDE}%Y%m%d-%H%M%S"))
     swap.commit(home.root, aside.name, old, new)
     if not old:
         aside.rmdir()
         return None
     return aside
-
-
-def _free(path: Path) -> Path:
-    number, fresh = 1, path
-    while os.path.lexists(fresh):
-        number += 1
-        fresh = path.with_name(f"{path.name}-{number}")
-    return fresh
 
 
 def _lost(before: Mapping[str, int], after: Mapping[str, int]) -> Mapping[str, int]:

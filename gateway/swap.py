@@ -16,7 +16,7 @@ from pathlib import Path
 from hermes.errors import HomeError
 from hermes.failpoint import reached
 
-__all__ = ["STAGE", "begin", "commit", "finish", "is_decided", "sync_tree"]
+__all__ = ["STAGE", "begin", "commit", "finish", "is_decided", "sync", "sync_tree"]
 
 STAGE = ".restoring"
 _PLAN = "plan.json"
@@ -43,7 +43,7 @@ def commit(root: Path, aside: str, old: Sequence[str], new: Sequence[str]) -> No
         os.fsync(file.fileno())
     reached("restore.staged")
     unfinished.replace(stage / _PLAN)
-    _sync(stage)
+    sync(stage)
     reached("restore.decided")
     finish(root)
 
@@ -75,9 +75,9 @@ def finish(root: Path) -> bool:
                 (stage / "new" / name).rename(root / name)
                 reached("restore.moved_in")
         for folder in (aside, root):
-            _sync(folder)
+            sync(folder)
         plan.unlink()
-        _sync(stage)
+        sync(stage)
     except OSError as error:
         raise HomeError(
             f"A restore could not be finished in {root}: {error.strerror}. It goes on at the next try."
@@ -90,10 +90,11 @@ def sync_tree(folder: Path) -> None:
     """Have everything under the folder on disk."""
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
-            _sync(path)
+            sync(path)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have a file or folder on disk."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -18,7 +18,7 @@ _SHOWN = {
     "aiohttp": "aiohttp",
     "httpx": "httpx",
     "prompt_toolkit": "prompt-toolkit",
-    "llama_cpp_python": "llama-cpp-python",
+    "xllamacpp": "xllamacpp",
 }
 _SUFFIX = ".dist-info"
 

@@ -140,7 +140,6 @@ class TurnEnded:
     text: str
     usage: Usage = field(default_factory=Usage)
     turn: str = field(default="", compare=False)
-    """The turn's id; empty where the answer was kept and is told afterwards."""
 
 
 TurnUpdate = TextDelta | TextReset | ToolStarted | ToolEnded | Notice | TurnEnded

@@ -72,6 +72,11 @@ class Home:
         return self.root / "spills"
 
     @property
+    def backups(self) -> Path:
+        """Where `hermes backup` puts its files unless said otherwise."""
+        return self.root / "backups"
+
+    @property
     def models(self) -> Path:
         """Embedded models, unpacked, each named by its SHA-256."""
         return self.root / "models"

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from agent_core.store.replacement import sync_file
 from hermes.errors import HomeError, StoreTooNew
 from hermes.store import SchemaPart
 
@@ -140,19 +141,11 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
     unfinished.unlink(missing_ok=True)
     os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     connection.execute("VACUUM INTO ?", (str(unfinished),))
-    _sync(unfinished)
+    sync_file(unfinished)
     unfinished.replace(target)
-    _sync(path.parent)
+    sync_file(path.parent)
     for old in backups(path)[_KEPT_BACKUPS:]:
         old.unlink()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _apply(connection: sqlite3.Connection, part: SchemaPart, number: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +42,7 @@ def backup(
     """
     from gateway.backup import Wish, make
     from gateway.home import HomeLock, check_ours, prepare
+    from gateway.kept import database_copy
     from gateway.wiring import copy_online
 
     home = Home(default_home())
@@ -61,7 +61,7 @@ def backup(
                 return Path(_copied_by_holder(home))
             if not home.state.exists():
                 return None
-            target = home.root / "backups" / f".state-{secrets.token_hex(8)}"
+            target = database_copy(home)
             copy_online(home.state, target)
             return target
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Mapping
 
 from gateway import wiring
 from gateway.control import Handler
 from gateway.handlers.running import Running
+from gateway.kept import database_copy
 from hermes.home import Home
 from hermes.messages import JSONObject
 
@@ -20,7 +20,7 @@ def operations(gateway: Running) -> Mapping[str, Handler]:
 
     async def copy(_: JSONObject) -> JSONObject:
         home = Home(gateway.core.settings.current().home)
-        target = home.root / "backups" / f".state-{secrets.token_hex(8)}"
+        target = database_copy(home)
         await asyncio.to_thread(wiring.copy_online, home.state, target)
         return {"path": str(target)}
 
