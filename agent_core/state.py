@@ -10,7 +10,7 @@ from typing import Any
 from hermes.messages import scrub_surrogates
 from hermes.store import Job, Store
 
-__all__ = ["LARGEST", "SessionState", "load_state", "save_state"]
+__all__ = ["LARGEST", "SessionState", "drop_state", "load_state", "save_state"]
 
 LARGEST = 256_000
 """Characters of JSON; more is not kept over a restart."""
@@ -61,6 +61,15 @@ def save_state(session_id: str, state: SessionState) -> tuple[Job, ...]:
         )
 
     return (job,)
+
+
+def drop_state(session_id: str) -> Job:
+    """A job that forgets the state."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM kv WHERE key = ?", (_key(session_id),))
+
+    return job
 
 
 async def load_state(store: Store, session_id: str) -> SessionState:

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from agent_core import usage
+from agent_core import forget, usage
+from agent_core.forget import Forgotten
 from agent_core.host import Host
 from agent_core.models import chosen
 from agent_core.models.chosen import (
@@ -29,13 +30,11 @@ from agent_core.models.chosen import (
 )
 from agent_core.parts import HostParts
 from agent_core.settings import LLM, Agents, Language
-from agent_core.store import forget
 from agent_core.store.behind import Behind, transcript_lines
 from agent_core.store.calls import GROUPS, Group, prune_calls
 from agent_core.store.copies import close_turns, copy_online, counts, look_at_copy, sessions_in
 from agent_core.store.database import SqliteStore
 from agent_core.store.doctor import mend_transcripts
-from agent_core.store.forget import Forgotten
 from agent_core.store.index import ensure_current
 from agent_core.store.jsonl import transcript_path
 from agent_core.store.retention import Rules as StepRules

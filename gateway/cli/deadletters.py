@@ -65,31 +65,22 @@ def show(
 @app.command()
 def retry(letters: Letters, as_json: AsJson = False) -> None:
     """Try them again, once each: a reply is sent, a message is answered. Without a daemon, at its next start."""
-    done = _change("letters.retry", letters)
-    if as_json:
-        print_json(done)
-    else:
-        print(f"{_count(done)} tried again." if done else "There are no dead letters.")
+    _change("letters.retry", letters, "tried again", as_json=as_json)
 
 
 @app.command()
 def drop(letters: Letters, as_json: AsJson = False) -> None:
     """Take them off the list. What they held is removed after `retention.dead_letters`."""
-    done = _change("letters.drop", letters)
-    if as_json:
-        print_json(done)
-    else:
-        print(f"{_count(done)} taken off the list." if done else "There are no dead letters.")
+    _change("letters.drop", letters, "taken off the list", as_json=as_json)
 
 
-def _change(op: str, wanted: list[str]) -> list[str]:
+def _change(op: str, wanted: list[str], what: str, *, as_json: bool) -> None:
     if wanted == ["all"]:
         wanted = [letter["id"] for letter in ask_holder("letters.list", limit=_ALL)["letters"]]
-    if not wanted:
-        return []
-    done: list[str] = ask_holder(op, letters=wanted)["letters"]
-    return done
-
-
-def _count(done: list[str]) -> str:
-    return f"{done[0]} is" if len(done) == 1 else f"{len(done)} letters are"
+    done: list[str] = ask_holder(op, letters=wanted)["letters"] if wanted else []
+    if as_json:
+        print_json(done)
+    elif not done:
+        print("There are no dead letters.")
+    else:
+        print(f"{done[0]} is {what}." if len(done) == 1 else f"{len(done)} letters are {what}.")

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.choices import choose_model, chosen_model
+from agent_core.forget import Forgotten, forget_sessions
+from agent_core.state import SessionState, load_state, save_state
 from agent_core.store import index, sessions
 from agent_core.store import transcript as t
 from agent_core.store.behind import Behind
 from agent_core.store.database import SqliteStore
-from agent_core.store.forget import Forgotten, forget_sessions
 from agent_core.store.retention import Rules, prune
 from agent_core.store.schema import PART
 from agent_core.store.search import search
@@ -112,3 +114,15 @@ async def test_files_of_long_results_go_with_the_session_that_names_them(
     await store.write(t.append_messages("s1", None, [shown], 1.0))
     await forget_sessions(store, home, ["s1"], 9.0)
     assert [p.name for p in home.spills.iterdir()] == [other]
+
+
+async def test_what_the_session_remembered_beside_its_messages_goes_too(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    await store.write(*save_state("s1", SessionState({"todo": ["secretword"]})), choose_model("s1", "big"))
+    await store.write(*save_state("s2", SessionState({"todo": ["kept"]})), choose_model("s2", "big"))
+    await forget_sessions(store, Home(tmp_path), ["s1"], 9.0)
+    assert (await load_state(store, "s1")).tools == {}
+    assert (await load_state(store, "s2")).tools == {"todo": ["kept"]}
+    assert await chosen_model(store, "s1") is None
+    assert await chosen_model(store, "s2") == "big"

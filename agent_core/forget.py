@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_core.choices import choose_model
+from agent_core.state import drop_state
 from agent_core.store.database import SqliteStore
 from agent_core.store.index import optimize
 from agent_core.store.jsonl import transcript_path
@@ -18,7 +20,7 @@ from hermes.errors import HermesError
 from hermes.home import Home
 from hermes.store import Job
 
-__all__ = ["Forgotten", "also", "forget_session", "forget_sessions"]
+__all__ = ["Companion", "Forgotten", "forget_session", "forget_sessions"]
 
 _SPILL = re.compile(r"spill:([a-z0-9_-]{1,40}-[0-9a-f]{16}\.txt)")
 
@@ -39,11 +41,11 @@ class Forgotten:
     spills: tuple[str, ...]
 
 
-also = Callable[[Forgotten], Job]
+Companion = Callable[[Forgotten], Job]
 """What else is forgotten in the same transaction, such as the gateway's rows of it."""
 
 
-def forget_session(session_id: str, now: float, others: Sequence[also] = ()) -> Job:
+def forget_session(session_id: str, now: float, others: Sequence[Companion] = ()) -> Job:
     """A job that removes a session's rows: messages, index, turns, steps, usage, state. Its result is a `Forgotten`.
 
     Raises `HermesError` when there is no such session, or a turn of it is under way: nothing is removed then.
@@ -71,13 +73,10 @@ def forget_session(session_id: str, now: float, others: Sequence[also] = ()) -> 
             _spills(connection, session_id),
         )
         connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-        connection.execute("DELETE FROM kv WHERE key = ?", (f"session_state:{session_id}",))
-        connection.execute(
-            "DELETE FROM kv WHERE key = ? AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?)",
-            (f"model_choice:{found.key}", found.key),
-        )
-        for other in others:
-            other(found)(connection)
+        rest = connection.execute("SELECT 1 FROM sessions WHERE key = ? LIMIT 1", (found.key,)).fetchone()
+        choice = () if rest else (choose_model(found.key, None),)
+        for part in (drop_state(session_id), *choice, *(other(found) for other in others)):
+            part(connection)
         return found
 
     return job
@@ -95,7 +94,7 @@ def _spills(connection: sqlite3.Connection, session_id: str) -> tuple[str, ...]:
 
 
 async def forget_sessions(
-    store: SqliteStore, home: Home, sessions: Sequence[str], now: float, others: Sequence[also] = ()
+    store: SqliteStore, home: Home, sessions: Sequence[str], now: float, others: Sequence[Companion] = ()
 ) -> tuple[list[Forgotten], list[Path]]:
     """Forget all of them or none; what was forgotten, and the copies of the database that still hold it.
 
