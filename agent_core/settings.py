@@ -160,7 +160,8 @@ class LLM(Section):
         default=60.0, ge=0, description="How long a model that failed is left aside for its fallbacks."
     )
     auxiliary: Auxiliary = Field(
-        default_factory=Auxiliary, description="The models for work beside the conversation."
+        default_factory=Auxiliary,
+        description="The models for work beside the conversation; this version has no such work yet.",
     )
     prices: dict[str, PriceEntry] = Field(
         default_factory=dict,

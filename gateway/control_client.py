@@ -13,7 +13,7 @@ from typing import Any
 from hermes.errors import HermesError
 from hermes.home import Home
 
-__all__ = ["PROTOCOL", "ControlRefused", "ask", "decode", "encode", "recorded_path"]
+__all__ = ["PROTOCOL", "ControlRefused", "ask", "decode", "encode", "recorded_path", "running_daemon"]
 
 PROTOCOL = 1
 MAX_ANSWER = 8 << 20
@@ -76,6 +76,12 @@ def ask(home: Home, op: str, *, seconds: float = 10.0, **fields: Any) -> dict[st
         except (OSError, ValueError):  # nobody listens, or it went away just now
             return None
     return decode(line) if line else None
+
+
+def running_daemon(home: Home, *, seconds: float = 10.0) -> dict[str, Any] | None:
+    """The status of the daemon that runs in the home; `None` for none, and when only a chat has it. As `ask`."""
+    answer = ask(home, "status", seconds=seconds)
+    return answer if answer is not None and answer.get("role") == "daemon" else None
 
 
 def _read_line(connection: socket.socket) -> bytes:

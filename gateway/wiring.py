@@ -18,14 +18,14 @@ from typing import Any, cast
 from agent_core import forget, usage
 from agent_core.forget import Forgotten
 from agent_core.host import Host
-from agent_core.models import chosen
-from agent_core.models.chosen import (
+from agent_core.models import inventory
+from agent_core.models.chosen import ChosenModels
+from agent_core.models.inventory import (
     PROVIDER_NAMES,
-    ChosenModels,
     ProviderState,
+    auxiliaries,
     fallbacks,
     providers,
-    standing_in,
     unusable,
 )
 from agent_core.parts import HostParts
@@ -66,6 +66,7 @@ __all__ = [
     "ChosenModels",
     "ProviderState",
     "agent_ids",
+    "auxiliaries",
     "build_adapter",
     "build_host",
     "check_account",
@@ -88,7 +89,6 @@ __all__ = [
     "pruners",
     "rename_session",
     "session_page",
-    "standing_in",
     "unusable",
     "usage_report",
 ]
@@ -200,7 +200,7 @@ def agent_ids(snapshot: Snapshot) -> tuple[str, ...]:
 
 async def offered_models(snapshot: Snapshot, name: str) -> list[str]:
     """The models that a provider offers with its own settings. Raises `ModelError` within a few seconds."""
-    return await chosen.offered_models(snapshot, name, network(snapshot))
+    return await inventory.offered_models(snapshot, name, network(snapshot))
 
 
 async def examine(home: Home, *, fix: bool) -> list[JSONObject]:
@@ -280,7 +280,7 @@ async def build_host(
     store: Store, settings: SettingsSource, home: Home, clock: Clock, model: Model | None = None
 ) -> Thinking:
     """The thinking side over the store; `model` answers in place of what the settings choose."""
-    models = ChosenModels(settings, network, model)
+    models = ChosenModels(settings, network, clock, model)
     found = await asyncio.to_thread(find, home.tools)
     behind = Behind(store, home.root, clock)
     toolbox: ToolBox = ToolSelection(

@@ -1,29 +1,26 @@
-"""Which models the settings choose, and the providers as they are set up."""
+"""Which models the settings choose at this moment, and the clients that ask them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from agent_core.models.chain import Chain, Rests
 from agent_core.models.chat import ChatModel
+from agent_core.models.inventory import local_models, provider_config
 from agent_core.models.keys import KeyedModel
-from agent_core.models.limits import Limits
 from agent_core.models.providers import (
-    PROVIDERS,
     Models,
     ProviderConfig,
-    build_model,
     find_ollama,
-    list_models,
 )
-from agent_core.settings import LLM, Agents, LocalModelSettings, Provider
-from hermes.clock import SystemClock
+from agent_core.settings import LLM, Agents, LocalModelSettings
+from hermes.clock import Clock
 from hermes.config import Network, SettingsSource, Snapshot
 from hermes.errors import ModelError
 from hermes.home import Home
@@ -32,17 +29,7 @@ from hermes.model import Model, Task
 if TYPE_CHECKING:
     from agent_core.models.local.model import LocalModel
 
-__all__ = [
-    "PROVIDER_NAMES",
-    "ChosenModels",
-    "ProviderState",
-    "fallbacks",
-    "offered_models",
-    "provider_config",
-    "providers",
-    "standing_in",
-    "unusable",
-]
+__all__ = ["ChosenModels"]
 
 log = structlog.get_logger("agent_core.models")
 
@@ -54,11 +41,15 @@ class ChosenModels:
     """
 
     def __init__(
-        self, settings: SettingsSource, network: Callable[[Snapshot], Network], fixed: Model | None = None
+        self,
+        settings: SettingsSource,
+        network: Callable[[Snapshot], Network],
+        clock: Clock,
+        fixed: Model | None = None,
     ) -> None:
         self._settings = settings
         self._network = network
-        self._rests = Rests(SystemClock())
+        self._rests = Rests(clock)
         self._fixed = fixed
         self._clients = Models()
         self._found: ProviderConfig | None = None
@@ -154,7 +145,7 @@ class ChosenModels:
                 self._found = await _ollama(self._network(snapshot))
                 self._embedded = self._found is None and await asyncio.to_thread(_has_local, llm.local)
             if llm.provider == "local" or self._embedded:
-                await asyncio.to_thread(_local_models, llm.local)
+                await asyncio.to_thread(local_models, llm.local)
                 return  # unpacked and started when it is first asked
             if self._found is not None:
                 await self._clients.get(self._found).prepare()
@@ -217,125 +208,3 @@ def _hurried(config: ProviderConfig, llm: LLM) -> ProviderConfig:
     limits, most = config.limits, llm.fallback_after
     hurried = replace(limits, connect=min(limits.connect, most), first_byte=min(limits.first_byte, most))
     return replace(config, limits=hurried)
-
-
-def provider_config(snapshot: Snapshot, provider: str, model: str, network: Network) -> ProviderConfig:
-    """A provider as its client wants it. Raises `ModelError` (kind "config") for none."""
-    if not provider:
-        raise ModelError("No model is set up; choose one with `hermes model`.", kind="config")
-    llm = snapshot.get("llm", LLM)
-    t = llm.timeouts
-    return replace(
-        _access(provider, llm.of(provider)),
-        model=model,
-        max_tokens=llm.max_tokens,
-        temperature=llm.temperature,
-        limits=Limits(connect=t.connect, first_byte=t.first_byte, silence=t.silence),
-        network=network,
-    )
-
-
-def _access(name: str, own: Provider) -> ProviderConfig:
-    """Where a provider answers, and with which keys."""
-    keys = _keys(own)
-    return ProviderConfig(
-        name,
-        base_url=own.base_url,
-        api_key=keys[0] if keys else None,
-        more_keys=keys[1:],
-        headers={header: value.get_secret_value() for header, value in own.headers.items()},
-    )
-
-
-def _keys(own: Provider) -> tuple[str, ...]:
-    """`api_key` first, each once."""
-    given = (own.api_key, *own.api_keys) if own.api_key else own.api_keys
-    return tuple(dict.fromkeys(key.get_secret_value() for key in given if key.get_secret_value()))
-
-
-def unusable(snapshot: Snapshot) -> list[str]:
-    """A sentence for each fallback and auxiliary model that cannot work as the settings are."""
-    llm = snapshot.get("llm", LLM)
-    found = []
-    for place, reference in _references(snapshot):
-        provider, _, name = reference.partition("/")
-        try:
-            if provider == "local":
-                _local_models(llm.local)
-            else:
-                build_model(provider_config(snapshot, provider, name, Network()))
-        except ModelError as error:
-            found.append(f"{place}: {reference} cannot answer. {error}")
-    return found
-
-
-def _references(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Every model beside the first: the key it stands at, and its full name."""
-    llm = snapshot.get("llm", LLM)
-    for reference in llm.fallbacks:
-        yield "llm.fallbacks", reference
-    for agent_id, entry in snapshot.get("agents", Agents).entries.items():
-        for reference in entry.fallbacks or ():
-            yield f"agents.{agent_id}.fallbacks", reference
-    for task, reference in standing_in(snapshot).items():
-        yield f"llm.auxiliary.{task}", reference
-
-
-def standing_in(snapshot: Snapshot) -> dict[str, str]:
-    """The auxiliary models as they are set, by task; `model` is that for all of them."""
-    own = snapshot.get("llm", LLM).auxiliary
-    return {task: name for task in type(own).model_fields if (name := getattr(own, task))}
-
-
-def fallbacks(snapshot: Snapshot) -> tuple[str, ...]:
-    """The fallbacks that all agents share, in their order."""
-    return snapshot.get("llm", LLM).fallbacks
-
-
-PROVIDER_NAMES = (*PROVIDERS, "local")
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderState:
-    """A provider of models as it is set up. `base_url` is empty where one is needed and none is given."""
-
-    name: str
-    base_url: str
-    needs_key: bool
-    has_key: bool
-    chosen: bool
-    keys: int = 0
-
-
-def providers(snapshot: Snapshot) -> list[ProviderState]:
-    """All that are known, in their table's order."""
-    llm = snapshot.get("llm", LLM)
-    found = []
-    for name, known in PROVIDERS.items():
-        own: Provider = getattr(llm, name)
-        url = own.base_url or known.base_url
-        keys = len(_keys(own))
-        found.append(ProviderState(name, url, known.needs_key, keys > 0, llm.provider == name, keys))
-    embedded = ProviderState(
-        "local", "embedded", needs_key=False, has_key=False, chosen=llm.provider == "local"
-    )
-    return [*found, embedded]
-
-
-async def offered_models(snapshot: Snapshot, name: str, network: Network) -> list[str]:
-    """The models that a provider offers with its own settings. Raises `ModelError` within a few seconds."""
-    if name == "local":
-        return await asyncio.to_thread(_local_models, snapshot.get("llm", LLM).local)
-    own: Provider = getattr(snapshot.get("llm", LLM), name)
-    config = replace(
-        _access(name, own), limits=Limits(connect=3.0, first_byte=10.0, silence=10.0), network=network
-    )
-    return await list_models(config)
-
-
-def _local_models(own: LocalModelSettings) -> list[str]:
-    from agent_core.models.local.bundled import require
-    from agent_core.models.local.model import model_name
-
-    require(own.model_file)
-    return [model_name(own)]

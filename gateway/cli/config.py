@@ -76,15 +76,13 @@ def set_(
 
 
 def _daemon_runs(home: Home) -> bool:
-    from gateway.control_client import ControlRefused, ask
+    from gateway.control_client import ControlRefused, running_daemon
 
     try:
-        answer = ask(home, "status", seconds=2.0)
-    except (
-        ControlRefused
-    ):  # it starts, stops or is another user's: what was set stands in the file all the same
+        return running_daemon(home, seconds=2.0) is not None
+    except ControlRefused:
+        # It starts, stops or is another user's: what was set stands in the file all the same.
         return False
-    return answer is not None and answer.get("role") == "daemon"
 
 
 @app.command()

@@ -14,7 +14,7 @@ import typer
 from gateway.cli import platforms
 from gateway.cli.output import AsJson, new_app, print_json, print_table
 from gateway.cli.streams import open_missing
-from gateway.control_client import ControlRefused, ask
+from gateway.control_client import ControlRefused, ask, running_daemon
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_UNEXPECTED, ConfigError
 from hermes.home import Home, default_home
 
@@ -74,7 +74,7 @@ def stop() -> None:
 def _ask_to_stop(home: Home) -> int:
     from gateway.cli.process import holder
 
-    running = _running(home)
+    running = running_daemon(home)
     if running is not None and ask(home, "stop") is not None:
         return int(running["pid"])
     pid = holder(home)  # it starts, stops, or its socket was removed
@@ -89,7 +89,7 @@ def _ask_to_stop(home: Home) -> int:
 def restart() -> None:
     """Stop the daemon as `stop` does, and have it start again. Exit code 3 when none runs."""
     home = Home(default_home())
-    before = _running(home)
+    before = running_daemon(home)
     if before is None:
         raise _not_running()
     asked = time.monotonic()
@@ -110,20 +110,15 @@ def restart() -> None:
 def reload() -> None:
     """Have the daemon read its settings again. Exit code 3 when none runs."""
     home = Home(default_home())
-    if _running(home) is None:
+    if running_daemon(home) is None:
         raise _not_running()
     answer = ask(home, "reload") or {}
     print(f"Settings number {answer.get('number', '?')} are in use.")
 
 
-def _running(home: Home) -> dict[str, Any] | None:
-    answer = ask(home, "status")
-    return answer if answer is not None and answer.get("role") == "daemon" else None
-
-
 def _status_or_none(home: Home) -> dict[str, Any] | None:
     try:
-        return _running(home)
+        return running_daemon(home)
     except ControlRefused:  # it is between two lives
         return None
 

@@ -73,10 +73,10 @@ def _state(provider: ProviderState) -> str:
 
 
 def _list(snapshot: Snapshot, *, as_json: bool) -> None:
-    from gateway.wiring import fallbacks, providers, standing_in
+    from gateway.wiring import auxiliaries, fallbacks, providers
 
     beside = fallbacks(snapshot)
-    auxiliary = standing_in(snapshot)
+    auxiliary = auxiliaries(snapshot)
     rows = []
     for provider in providers(snapshot):
         names, problem = _models(snapshot, provider)

@@ -16,7 +16,7 @@ from gateway.cli.examples import api_example, webhook_example
 from gateway.cli.loop import run
 from gateway.cli.output import AsJson, print_json
 from gateway.config.editing import Addition
-from gateway.control_client import ask
+from gateway.control_client import running_daemon
 from hermes.errors import ConfigError, HermesError, NotTaken, Unreachable
 from hermes.home import Home, default_home
 
@@ -235,9 +235,9 @@ def _tell(
 ) -> None:
     wish, ready, snapshot = what
     account, notes = seen
-    status = ask(home, "status")
-    runs = status is not None and status.get("role") == "daemon"
-    url = _url(snapshot, status if runs else None)
+    status = running_daemon(home)
+    runs = status is not None
+    url = _url(snapshot, status)
     example = ready.example(url) if ready.example else None
     if as_json:
         print_json(
@@ -303,8 +303,7 @@ def remove(
         if not typer.confirm(f"Remove {name} and its secrets? Conversations stay."):
             raise HermesError("Nothing was changed.")
     removed = remove_platform(home, SCHEMA, name)
-    status = ask(home, "status")
-    runs = status is not None and status.get("role") == "daemon"
+    runs = running_daemon(home) is not None
     if as_json:
         print_json({"instance": name, "variables": removed, "restart_needed": runs})
         return

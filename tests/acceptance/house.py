@@ -7,13 +7,15 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.clirig import Done, Installation
 from tests.crash.daemon import Daemon
@@ -209,6 +211,45 @@ def answer_of(response: httpx.Response) -> str:
     assert response.status_code == 200, response.text
     text: str = response.json()["choices"][0]["message"]["content"]
     return text
+
+
+@asynccontextmanager
+async def opened(folder: Path, model: ModelPeer, telegram: TelegramPeer) -> AsyncIterator[House]:
+    """A house that is empty of processes at the end; what its daemons said is shown when the test failed."""
+    house = House(folder, model, telegram)
+    try:
+        yield house
+    finally:
+        await house.aclose()
+        for daemon in house.daemons:
+            print(daemon.stderr[-6000:])
+
+
+@contextmanager
+def on_small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
+    """A folder on a file system of its own of so many megabytes. Skips the test where it cannot be mounted."""
+    if not root_only():
+        pytest.skip("mounting a small disk needs root")
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0755", "tmpfs", str(folder)]
+    subprocess.run(mount, check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Fill the disk that the folder is on to the last byte; the file that does it."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    return filler
 
 
 async def eventually(condition: Callable[[], Awaitable[Any]], timeout: float = 15.0) -> Any:

@@ -1,10 +1,8 @@
 """Busy sessions on Telegram through the installed daemon, with a kill in between."""
 
-import asyncio
-
 import pytest
 
-from tests.acceptance.house import House
+from tests.acceptance.house import House, eventually
 from tests.peers.model.script import ToolCall, calls, says
 
 WORK = calls(ToolCall("todo", {"todos": []}), first=1.0)
@@ -15,15 +13,17 @@ def _states(house: House) -> list[str]:
 
 
 async def _taken(house: House, count: int) -> None:
-    async with asyncio.timeout(20):
-        while len(house.rows("SELECT id FROM inbox")) < count:
-            await asyncio.sleep(0.05)
+    async def are_taken() -> bool:
+        return len(house.rows("SELECT id FROM inbox")) >= count
+
+    await eventually(are_taken, 20)
 
 
 async def _closed(house: House) -> None:
-    async with asyncio.timeout(30):
-        while house.rows("SELECT 1 FROM inbox WHERE closed_at IS NULL"):
-            await asyncio.sleep(0.05)
+    async def are_closed() -> bool:
+        return not house.rows("SELECT 1 FROM inbox WHERE closed_at IS NULL")
+
+    await eventually(are_closed, 30)
 
 
 def _mode(house: House, mode: str) -> None:

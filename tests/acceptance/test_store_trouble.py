@@ -2,40 +2,25 @@
 
 import asyncio
 import json
-import os
 import sqlite3
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import House, eventually, root_only
+from tests.acceptance.house import House, eventually, fill, on_small_disk, opened
 from tests.peers.model import ModelPeer
 from tests.peers.model.script import says
 from tests.peers.telegram import TelegramPeer
 
 
-@contextmanager
-def _mounted(folder: Path, megabytes: int) -> Iterator[Path]:
-    folder.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0755", "tmpfs", str(folder)], check=True
-    )
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Return a folder on a small file system of its own."""
-    if not root_only():
-        pytest.skip("mounting a small disk needs root")
-    with _mounted(tmp_path / "disk", 12) as folder:
+    with on_small_disk(tmp_path / "disk", 12) as folder:
         yield folder
 
 
@@ -44,26 +29,8 @@ async def small_house(
     small_disk: Path, model_peer: ModelPeer, telegram_peer: TelegramPeer
 ) -> AsyncIterator[House]:
     """Return a house on it."""
-    house = House(small_disk, model_peer, telegram_peer)
-    yield house
-    await house.aclose()
-    for daemon in house.daemons:
-        print(daemon.stderr[-5000:])
-
-
-def _fill(folder: Path) -> Path:
-    filler = folder / "filler"
-    handle = os.open(filler, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        for size in (1 << 16, 1 << 12, 1):
-            try:
-                while True:
-                    os.write(handle, bytes(size))
-            except OSError:
-                continue
-    finally:
-        os.close(handle)
-    return filler
+    async with opened(small_disk, model_peer, telegram_peer) as house:
+        yield house
 
 
 def _confirmed(house: House) -> int:
@@ -84,7 +51,7 @@ async def test_D16_FT_14_a_full_disk_loses_nothing_and_takes_nothing(
     telegram.push_text("ends on a full disk", chat=2)
     thinking = telegram.push_text("thinks on", chat=4)
     await house.model_busy(2)
-    filler = await asyncio.to_thread(_fill, small_disk)
+    filler = await asyncio.to_thread(fill, small_disk)
 
     async def unready() -> bool:
         return (await house.client.get("/ready")).status_code == 503
@@ -142,7 +109,7 @@ async def test_D16_a_stop_on_a_full_disk_ends_in_time_and_loses_nothing(
     house.model.script.add(says("cannot be committed", first=1))
     telegram.push_text("go on", chat=1)
     await house.model_busy()
-    filler = await asyncio.to_thread(_fill, small_disk)
+    filler = await asyncio.to_thread(fill, small_disk)
     await house.model_idle()
     await house.said("store.fault")
     telegram.push_text("came meanwhile", chat=2)
@@ -262,7 +229,7 @@ async def test_FT_12_history_that_cannot_be_read_is_said_and_no_model_is_asked(h
 
 
 async def test_a_start_on_a_full_disk_fails_in_a_way_that_may_pass(small_house: House) -> None:
-    filler = _fill(small_house.home.parent)
+    filler = fill(small_house.home.parent)
     done = await small_house.hermes("gateway", "run")
     assert done.code == 1, done  # 78 would keep a service manager from trying again
     assert "disk is full" in done.err
@@ -274,7 +241,7 @@ async def test_a_start_on_a_full_disk_fails_in_a_way_that_may_pass(small_house: 
 async def test_under_a_service_manager_a_start_on_a_full_disk_waits_before_it_ends(
     small_house: House,
 ) -> None:
-    _fill(small_house.home.parent)
+    fill(small_house.home.parent)
     small_house.environ["NOTIFY_SOCKET"] = "@nobody-listens-here"
     daemon = await small_house.begin()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import House
+from tests.acceptance.house import House, opened
 from tests.peers.chaos import ChaosProxy
 from tests.peers.model import ModelPeer
 from tests.peers.telegram import TelegramPeer
@@ -24,11 +24,8 @@ class Scene:
 @pytest.fixture
 async def house(tmp_path: Path, model_peer: ModelPeer, telegram_peer: TelegramPeer) -> AsyncIterator[House]:
     """Return a house with all platforms; its daemon is not started."""
-    house = House(tmp_path, model_peer, telegram_peer)
-    yield house
-    await house.aclose()
-    for daemon in house.daemons:  # shown when the test failed
-        print(daemon.stderr[-8000:])
+    async with opened(tmp_path, model_peer, telegram_peer) as house:
+        yield house
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 import asyncio
 import resource
 import sqlite3
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import House, answer_of, eventually, root_only
+from tests.acceptance.house import House, answer_of, eventually, fill, on_small_disk, opened
 from tests.peers.model import ModelPeer
 from tests.peers.model.script import says
 from tests.peers.telegram import TelegramPeer
@@ -19,38 +18,15 @@ from tests.peers.telegram import TelegramPeer
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """Return a folder on a file system of 24 MB."""
-    if not root_only():
-        pytest.skip("mounting a small disk needs root")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0755", "tmpfs", str(folder)]
-    subprocess.run(mount, check=True)
-    try:
+    with on_small_disk(tmp_path / "disk", 24) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.fixture
 async def small_house(disk: Path, model_peer: ModelPeer, telegram_peer: TelegramPeer) -> AsyncIterator[House]:
     """Return a house on it."""
-    house = House(disk, model_peer, telegram_peer)
-    yield house
-    await house.aclose()
-    for daemon in house.daemons:
-        print(daemon.stderr[-6000:])
-
-
-def _fill(folder: Path) -> Path:
-    filler = folder / "filler"
-    with filler.open("wb", buffering=0) as file:
-        for size in (1 << 16, 1 << 12, 1):
-            try:
-                while True:
-                    file.write(bytes(size))
-            except OSError:
-                continue
-    return filler
+    async with opened(disk, model_peer, telegram_peer) as house:
+        yield house
 
 
 async def _hooks(house: House, accepted: dict[str, bool], stop: asyncio.Event) -> None:
@@ -77,7 +53,7 @@ async def test_D16_a_disk_that_fills_up_under_load_loses_nothing_that_was_taken(
         for _ in range(10):
             telegram.push_text(f"t-{said}- [[text=done t-{said}-]]", chat=1 + said % 5)
             said += 1
-        filler = await asyncio.to_thread(_fill, disk)
+        filler = await asyncio.to_thread(fill, disk)
 
         async def refused() -> bool:
             return (await house.client.get("/ready")).status_code == 503
@@ -122,7 +98,7 @@ async def test_D16_a_start_on_a_full_disk_is_78_and_touches_nothing(small_house:
     await house.telegram.wait_text(1, "echo: before")
     await house.stop()
     rows = house.rows("SELECT count(*) FROM messages")
-    filler = await asyncio.to_thread(_fill, disk)
+    filler = await asyncio.to_thread(fill, disk)
     code, told = await house.refused()
     assert code == 78
     assert "full" in told.lower() or "no space" in told.lower()

@@ -166,6 +166,7 @@ from pathlib import Path
 from agent_core.models.chosen import ChosenModels
 from gateway import wiring
 from gateway.config.loading import load
+from hermes.clock import SystemClock
 from hermes.home import Home
 
 snapshot = load(Home(Path(sys.argv[1])), wiring.SCHEMA, {})
@@ -175,7 +176,7 @@ class Settings:
         return snapshot
 
 async def main():
-    models = ChosenModels(Settings(), wiring.network)
+    models = ChosenModels(Settings(), wiring.network, SystemClock())
     await models.prepare()
     models("main")
     await models.aclose()

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from gateway.cli.chat.link import Link
-from gateway.cli.chat.view import View
+from gateway.cli.chat.view import Plain
 from hermes.errors import HermesError
 
 __all__ = ["Interrupted", "exchange"]
@@ -19,7 +19,7 @@ class Interrupted(Exception):
     """The user does not want to wait."""
 
 
-async def exchange(link: Link, view: View, text: str) -> str:
+async def exchange(link: Link, view: Plain, text: str) -> str:
     """Send `text` and show the answer; the turn's state, "refused" or "interrupted". Raises `Interrupted`."""
     turn = asyncio.create_task(_follow(link, view, text), name="exchange")
     stops: list[asyncio.Task[dict[str, Any]]] = []
@@ -34,7 +34,6 @@ async def exchange(link: Link, view: View, text: str) -> str:
             link.hurry()
             turn.cancel()
 
-    view.begin()
     try:
         with _on_interrupt(interrupt):
             state = await turn
@@ -46,14 +45,13 @@ async def exchange(link: Link, view: View, text: str) -> str:
             raise Interrupted from None
         raise
     finally:
-        view.close()
         for stop in stops:
             stop.cancel()
         await asyncio.gather(turn, *stops, return_exceptions=True)
     return "interrupted" if interrupts else state
 
 
-async def _follow(link: Link, view: View, text: str) -> str:
+async def _follow(link: Link, view: Plain, text: str) -> str:
     state = "failed"
     async for update in link.ask(text):
         view.show(update)

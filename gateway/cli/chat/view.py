@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.cli.chat.text import clean
 from gateway.sentences import say
 
-__all__ = ["Plain", "View"]
-
-
-class View(Protocol):
-    """What a conversation shows."""
-
-    def begin(self) -> None:
-        """A message was sent."""
-        ...
-
-    def show(self, update: dict[str, Any]) -> None:
-        """One line of the gateway."""
-        ...
-
-    def close(self) -> None:
-        """The answer is over, or given up."""
-        ...
+__all__ = ["Plain"]
 
 
 class Plain:
@@ -33,11 +17,8 @@ class Plain:
     def __init__(self, *, failures_apart: bool = False) -> None:
         self._failures_apart = failures_apart
 
-    def begin(self) -> None:
-        """See `View.begin`."""
-
     def show(self, update: dict[str, Any]) -> None:
-        """See `View.show`."""
+        """One line of the gateway."""
         match update["type"]:
             case "end":
                 failed = update["state"] not in {"answered", "silent"}
@@ -46,9 +27,6 @@ class Plain:
                 self._print(update["text"], apart=self._failures_apart)
             case "notice":
                 print(say("en", update["key"], **update["fields"]), file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """See `View.close`."""
 
     @staticmethod
     def _print(text: str, *, apart: bool) -> None:
