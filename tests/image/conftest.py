@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.house import House
+from tests.acceptance.house import House, opened
 from tests.image.container import Container
 from tests.machine import ROOT, run, small_machine, wheels
 from tests.peers.model import ModelPeer
@@ -50,12 +50,11 @@ def image(base: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 async def house(tmp_path: Path, model_peer: ModelPeer, telegram_peer: TelegramPeer) -> AsyncIterator[House]:
     """Return a house whose home the container's user owns."""
-    house = House(tmp_path, model_peer, telegram_peer)
-    house.config["gateway"]["http"].pop("host")
-    house.write()
-    await asyncio.to_thread(_give, house.home)
-    yield house
-    await house.aclose()
+    async with opened(tmp_path, model_peer, telegram_peer) as house:
+        house.config["gateway"]["http"].pop("host")
+        house.write()
+        await asyncio.to_thread(_give, house.home)
+        yield house
 
 
 def _give(home: Path) -> None:
