@@ -43,11 +43,17 @@ VerdictKind = Literal["accepted", "duplicate", "refused", "ignored", "unparsable
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a reply goes: platform instance, chat, and thread where the platform has such."""
+    """Where a reply goes: platform instance, chat, and thread where the platform has such.
+
+    answers: what the reply needs to know of the message that it answers, in the adapter's own words (a message
+    id, the headers of a mail). `Adapter.render` puts what must be sent of it into `Piece.format`: it is not stored
+    with the reply, and a target that somebody names has none.
+    """
 
     instance: str
     chat: str
     thread: str | None = None
+    answers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +217,5 @@ def _shallow(event: Event) -> dict[str, Any]:
 
 
 def _plain(part: Sender | Target | Attachment) -> dict[str, Any]:
-    """A flat dataclass as a dict; `dataclasses.asdict` costs ten times as much."""
-    return {name: getattr(part, name) for name in part.__slots__}
+    """A flat dataclass as a dict without what it does not have; `dataclasses.asdict` costs ten times as much."""
+    return {name: value for name in part.__slots__ if (value := getattr(part, name)) is not None}
