@@ -30,7 +30,7 @@ class Price:
 
 
 def cost_of(row: Mapping[str, Any], own: Mapping[str, Price]) -> float | None:
-    """What the calls of a row (its `model`, `prompt`, `completion`, `cached`) cost; `None` where no price is known."""
+    """What the calls of a row (its `model`, `calls`, `prompt`, `completion`, `cached`) cost; `None` where no price is known."""
     provider, _, model = str(row["model"]).partition("/")
     price = own.get(str(row["model"]))
     if price is None:
@@ -46,14 +46,16 @@ def cost_of(row: Mapping[str, Any], own: Mapping[str, Price]) -> float | None:
 def _looked_up(provider: str, model: str, row: Mapping[str, Any]) -> float | None:
     from genai_prices import Usage, calc_price  # noqa: PLC0415  heavy: only for who asks for costs
 
+    # Some models cost more from a length of the request on: that is asked of a call, never of the sum of many.
+    calls = max(int(row.get("calls", 1)), 1)
     usage = Usage(
-        input_tokens=int(row["prompt"]),
-        cache_read_tokens=min(int(row["cached"]), int(row["prompt"])),
-        output_tokens=int(row["completion"]),
+        input_tokens=int(row["prompt"]) / calls,
+        cache_read_tokens=min(int(row["cached"]), int(row["prompt"])) / calls,
+        output_tokens=int(row["completion"]) / calls,
     )
     known = None if provider == "custom" else provider
     try:
-        return float(calc_price(usage, model_ref=model, provider_id=known).total_price)
+        return calls * float(calc_price(usage, model_ref=model, provider_id=known).total_price)
     except (LookupError, ValueError):
         return None
 

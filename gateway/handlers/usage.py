@@ -22,7 +22,7 @@ def operations(gateway: Running) -> Mapping[str, Handler]:
     async def report(request: JSONObject) -> JSONObject:
         core = gateway.core
         days, by = number(request, "days", 30, _MOST_DAYS), texts(request, "by")
-        since = midnight() - (days - 1) * 86_400.0
+        since = midnight(days_ago=days - 1)
         return {"rows": await wiring.usage_report(core.store, core.settings.current(), since, by)}
 
     return {"usage.report": report}

@@ -98,6 +98,17 @@ def test_a_price_of_the_owner_goes_before_the_public_one() -> None:
     assert priced([row], {})[0]["cost"] != 7.0
 
 
+def test_many_short_calls_are_not_priced_as_one_long_one() -> None:
+    row = {
+        "model": "openrouter/google/gemini-2.5-pro",
+        "completion": 0,
+        "cached": 0,
+    }  # dearer from 200,000 on
+    short, sum_of_short = {**row, "prompt": 1000, "calls": 1}, {**row, "prompt": 1_000_000, "calls": 1000}
+    assert cost_of(sum_of_short, {}) == pytest.approx(1000 * (cost_of(short, {}) or 0.0))
+    assert (cost_of({**sum_of_short, "calls": 1}, {}) or 0.0) > 1.5 * (cost_of(sum_of_short, {}) or 0.0)
+
+
 def test_prices_are_looked_up_in_a_process_of_their_own() -> None:
     request = {"rows": [{"model": "local/x", "prompt": 1, "completion": 1, "cached": 0}], "own": {}}
     done = subprocess.run(
