@@ -1,129 +1,15 @@
-"""`hermes chat` on a screen: an emulated terminal tells what stands there at each moment."""
+"""`hermes chat` on a screen: what grows, and what stands there in the end."""
 
-import asyncio
-import fcntl
-import os
-import pty
 import re
-import struct
-import termios
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pyte
 import pytest
 
-from tests.clirig import HERMES, Installation
+from tests.acceptance.screen import chat, is_working
+from tests.clirig import Installation
 from tests.peers.model import ModelPeer
 from tests.peers.model.script import ToolCall, calls, says
-
-
-class _Answering(pyte.HistoryScreen):
-    """Answers a program's questions to the terminal."""
-
-    descriptor: int
-
-    def write_process_input(self, data: str) -> None:
-        os.write(self.descriptor, data.encode())
-
-
-class Screen:
-    """A terminal of so many columns and rows, with what scrolled out of it."""
-
-    def __init__(self, descriptor: int, columns: int, rows: int) -> None:
-        self._descriptor = descriptor
-        self._screen = _Answering(columns, rows, history=5000)
-        self._screen.descriptor = descriptor
-        self._stream = pyte.ByteStream(self._screen)
-        self._changed = asyncio.Event()
-        self.raw = b""
-        self.frames: list[list[str]] = []
-        self.resize(columns, rows)
-        os.set_blocking(descriptor, False)
-        asyncio.get_running_loop().add_reader(descriptor, self._read)
-
-    def resize(self, columns: int, rows: int) -> None:
-        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self._screen.resize(rows, columns)
-
-    def _read(self) -> None:
-        try:
-            data = os.read(self._descriptor, 65536)
-        except OSError:
-            data = b""
-        if not data:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            return
-        self.raw += data
-        self._stream.feed(data)
-        self.frames.append(self.lines)
-        self._changed.set()
-
-    @property
-    def lines(self) -> list[str]:
-        return [line.rstrip() for line in self._screen.display]
-
-    @property
-    def everything(self) -> list[str]:
-        """The lines that scrolled out, and those that stand there."""
-        above = ["".join(row[x].data for x in sorted(row)).rstrip() for row in self._screen.history.top]
-        return [*above, *self.lines]
-
-    def type(self, text: str) -> None:
-        os.write(self._descriptor, text.encode())
-
-    async def shows(self, condition: Callable[[list[str]], bool], what: str) -> None:
-        async with asyncio.timeout(40):
-            try:
-                while not condition(self.lines):
-                    self._changed.clear()
-                    await self._changed.wait()
-            except asyncio.CancelledError:
-                raise AssertionError(f"never {what}: {self.lines}") from None
-
-    async def says(self, words: str) -> None:
-        await self.shows(lambda lines: any(words in line for line in lines), words)
-
-    async def rests(self) -> None:
-        """Nothing runs: the prompt stands alone."""
-        await self.shows(
-            lambda lines: [line for line in lines if line][-1:] == [">"] and not _working(lines), "resting"
-        )
-
-
-def _working(lines: list[str]) -> bool:
-    return any(line.startswith("… ") for line in lines)
-
-
-@asynccontextmanager
-async def chat(
-    here: Installation, columns: int = 80, rows: int = 24, **environ: str
-) -> AsyncIterator[Screen]:
-    ours, theirs = pty.openpty()
-    screen = Screen(ours, columns, rows)
-    inherited = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES", "NO_COLOR"}}
-    process = await asyncio.create_subprocess_exec(
-        HERMES,
-        "chat",
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**inherited, "HERMES_HOME": str(here.root), "TERM": "xterm-256color", **environ},
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
-    here.running.append(process)
-    os.close(theirs)
-    try:
-        if environ.get("TERM") != "dumb":
-            await screen.rests()
-        yield screen
-        screen.type("/exit\r" if environ.get("TERM") == "dumb" else "\x04")
-        assert await asyncio.wait_for(process.wait(), 40) == 0
-    finally:
-        asyncio.get_running_loop().remove_reader(ours)
-        os.close(ours)
 
 
 @pytest.fixture
@@ -151,7 +37,7 @@ async def test_a_long_answer_scrolls_and_stands_there_once(
         for n in range(1, 41):
             assert words.count(f"Paragraph {n} has") == 1, n
             assert words.count(f"bold words {n} ") == 1, n
-        assert any(_working(frame) for frame in screen.frames)
+        assert any(is_working(frame) for frame in screen.frames)
         assert not any("**" in line or "`" in line for frame in screen.frames for line in frame)
 
 
@@ -162,7 +48,7 @@ async def test_one_types_while_it_grows_and_a_steered_message_is_answered_once(
     model_peer.script.add(says("Both are done.", chunks=2, every=0.05), text="and this")
     async with chat(here) as screen:
         screen.type("begin\r")
-        await screen.shows(_working, "working")
+        await screen.shows(is_working, "working")
         screen.type("and this\r")
         await screen.says("Both are done.")
         await screen.rests()
@@ -210,8 +96,23 @@ async def test_without_colours_and_on_a_dumb_terminal(here: Installation, model_
         await screen.says("plain words")
         await screen.rests()
         assert not re.search(rb"\x1b\[(\d+;)*(3[0-8]|4[0-8]|9[0-7])[;m]", screen.raw)
-    async with chat(here, TERM="dumb") as screen:
+    async with chat(here, TERM="dumb", leave="") as screen:
         screen.type("draw\r")
         await screen.says("**plain** words")
         await screen.shows(lambda lines: [line for line in lines if line][-1:] == [">"], "the prompt")
         assert b"\x1b[1m" not in screen.raw
+        screen.type("one [[delay=500]]\r")
+        await model_peer.wait_for(lambda: model_peer.in_flight.total() == 1, 30)
+        screen.type("\x04")  # before the prompt is there: it leaves then
+
+
+async def test_an_idle_prompt_writes_nothing_and_a_running_turn_shows_its_time(
+    here: Installation, model_peer: ModelPeer
+) -> None:
+    model_peer.script.add(says("done", first=1.2), text="work")
+    async with chat(here) as screen:
+        screen.type("work\r")
+        await screen.shows(lambda lines: any(line.startswith("… 1.") for line in lines), "the time")
+        await screen.says("done")
+        await screen.rests()
+        assert await screen.written_within(2.0) == b""

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from gateway.cli.loop import run
 from gateway.cli.output import new_app
 from hermes.errors import EXIT_OK, EXIT_UNEXPECTED
 from hermes.home import Home, default_home
+
+if TYPE_CHECKING:
+    from gateway.cli.chat.prompt import Editor
 
 __all__ = ["app"]
 
@@ -50,6 +53,7 @@ async def _chat(home: Home, session: str, question: str | None) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         async with Link(home, session) as link:
+            link.tell = _tell
             if question is not None:
                 return await _one(link, question)
             if sys.stdin.isatty():
@@ -57,6 +61,10 @@ async def _chat(home: Home, session: str, question: str | None) -> int:
             return await _lines(link)
     except Interrupted:
         return INTERRUPTED
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
 
 
 async def _one(link: Link, question: str) -> int:
@@ -75,13 +83,20 @@ async def _lines(link: Link) -> int:
 
 
 async def _converse(link: Link, home: Home, session: str) -> int:
+    from gateway.cli.chat.keys import typed_ahead
     from gateway.cli.chat.prompt import open_editor
 
     editor = await open_editor(home)
-    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
-        from gateway.cli.chat.room import Room
+    with typed_ahead(sys.stdin.fileno()):
+        if sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
+            from gateway.cli.chat.room import Room
 
-        return await Room(link, editor).run(session)
+            return await Room(link, editor).run(session)
+        return await _take_turns(link, editor)
+
+
+async def _take_turns(link: Link, editor: Editor) -> int:
+    """On a terminal that cannot move its cursor: first the message, then its whole answer."""
     view = Plain()
     interrupted = False
     while True:

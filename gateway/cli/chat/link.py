@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,16 +19,28 @@ if TYPE_CHECKING:
 __all__ = ["RECONNECT_SECONDS", "Link", "LinkLost"]
 
 RECONNECT_SECONDS = 30.0
+"""So long a daemon that went away in a turn is waited for; then the chat takes its place."""
 _LOOK_EVERY = 0.1
 _STOP_SHOWS = 1.0
 
+_GONE = f"The daemon has gone. Your message is kept; waiting {RECONNECT_SECONDS:g} s for the daemon to come back ..."
+_BACK = "The daemon is back and goes on."
+_STILL_GONE = (
+    "The daemon did not come back: this chat goes on by itself. `hermes gateway run --daemon` starts one."
+)
+_HERE = "The daemon has gone: this chat answers by itself from now on."
+_TAKEN_OVER = "A daemon has started: it answers from now on."
+
 
 class LinkLost(HermesError):
-    """The daemon has gone. Start it again, or just go on: the chat then answers by itself."""
+    """Nobody answers. Write again to try anew; `hermes status` says more."""
 
 
 class Link:
-    """Whoever answers. An update `again` tells that an answer comes anew, from its start."""
+    """Whoever answers. An update `again` tells that an answer comes anew, from its start.
+
+    tell: gets a sentence for the user when somebody else answers than before.
+    """
 
     def __init__(self, home: Home, session: str) -> None:
         self._home = home
@@ -38,6 +50,7 @@ class Link:
         self._gateway: Gateway | None = None
         self._leaving: asyncio.Task[None] | None = None
         self._attaching = asyncio.Lock()
+        self.tell: Callable[[str], None] = lambda _: None
 
     async def __aenter__(self) -> Self:
         await self._attach(anew=False)
@@ -64,8 +77,8 @@ class Link:
     async def ask(self, text: str) -> AsyncIterator[dict[str, Any]]:
         """Everything of the message's turn, until `end` or `refused`.
 
-        A lost connection is made anew for up to 30 s, the message sent again under its id, so that it is not
-        run twice. Raises `LinkLost`, and what the start of a gateway raises.
+        A lost connection is made anew, the message sent again under its id, so that it is not run twice.
+        Raises `LinkLost`, and what the start of a gateway raises.
         """
         ident = uuid.uuid4().hex
         line = await self._attach(anew=False)
@@ -91,29 +104,44 @@ class Link:
             before = self._line.role if self._line is not None else None
             if self._line is not None:
                 await self._line.aclose()
+            waits = anew and before == "daemon"
             if self._leaving is not None and self._yielded:  # ours gives way: a daemon starts
                 await self._leaving
                 self._gateway = self._leaving = None
-                before, anew = "daemon", True
-            self._line = await self._connected(before, anew=anew)
+                waits = True
+            elif waits:
+                self.tell(_GONE)
+            self._line = await self._connected(waits=waits)
+            self._tell_of(before, self._line.role, waited=waits)
             return self._line
 
-    async def _connected(self, before: str | None, *, anew: bool) -> Line:
-        deadline = asyncio.get_running_loop().time() + RECONNECT_SECONDS
+    async def _connected(self, *, waits: bool) -> Line:
+        now = asyncio.get_running_loop().time
+        own_turn = now() + (RECONNECT_SECONDS if waits else 0.0)
+        deadline = own_turn + RECONNECT_SECONDS
         while True:
             line = await self._dial()
             if line is not None:
                 return line
             held: HomeHeld | None = None
-            if not (anew and before == "daemon"):
+            if now() >= own_turn:
                 try:
                     await self._answer_here()
                     continue
                 except HomeHeld as error:  # somebody is starting or ending
                     held = error
-            if asyncio.get_running_loop().time() >= deadline:
+            if now() >= deadline:
                 raise held or LinkLost
             await asyncio.sleep(_LOOK_EVERY)
+
+    def _tell_of(self, before: str | None, after: str, *, waited: bool) -> None:
+        """What has changed for the user, if anything."""
+        if before == "daemon" and after == "daemon" and waited:
+            self.tell(_BACK)
+        elif before == "daemon" and after == "chat":
+            self.tell(_STILL_GONE if waited else _HERE)
+        elif before == "chat" and after == "daemon":
+            self.tell(_TAKEN_OVER)
 
     async def _dial(self) -> Line | None:
         connected = await connect(self._home)

@@ -10,22 +10,20 @@ from pathlib import Path
 from prompt_toolkit import ANSI, PromptSession
 from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.history import FileHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from gateway.cli.chat.keys import build_keys
 from gateway.commands.table import COMMANDS
 from hermes.home import Home
 
-__all__ = ["HISTORY", "Editor"]
+__all__ = ["HISTORY", "Editor", "open_editor"]
 
 HISTORY = "chat_history"
 LEAVE = ("exit", "quit")
 _MAX_BYTES = 1 << 20
-_REDRAW = 0.25
-"""Seconds: the elapsed time is seen to pass."""
 
 
 class Editor:
-    """Reads messages: Enter sends, Alt-Enter begins a new line. above: what is drawn above the line, if anything."""
+    """Reads messages. above: what is drawn above the line, if anything."""
 
     def __init__(self, home: Home) -> None:
         path = home.root / HISTORY
@@ -34,8 +32,7 @@ class Editor:
             history=FileHistory(path),
             completer=_commands(),
             complete_while_typing=False,
-            key_bindings=_keys(),
-            refresh_interval=_REDRAW,
+            key_bindings=build_keys(),
         )
         self.above: Callable[[], str] = str
 
@@ -79,16 +76,6 @@ def _prepare(path: Path) -> None:
 
 def _commands() -> Completer:
     return WordCompleter([f"/{name}" for name in COMMANDS] + ["/exit"], sentence=True)
-
-
-def _keys() -> KeyBindings:
-    keys = KeyBindings()
-
-    @keys.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
-    return keys
 
 
 async def open_editor(home: Home) -> Editor:

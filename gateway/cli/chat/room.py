@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
 from prompt_toolkit.application import in_terminal
+from rich.text import Text
 
 from gateway.cli.chat.drawn import Drawn, painter
 from gateway.cli.chat.link import Link
@@ -23,6 +25,8 @@ __all__ = ["Room"]
 LEFT = 130
 _ROWS_BELOW = 3
 """Rows of the screen that are left to what is typed."""
+_TICK = 0.25
+"""Seconds: while something runs the elapsed time is seen to pass. Nothing is drawn while nothing does."""
 
 
 class _Asked:
@@ -51,19 +55,25 @@ class Room:
         self._ended: dict[str, list[dict[str, Any]]] = {}
         self._printing = asyncio.Lock()
         self._news = asyncio.Event()
+        self._working = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         editor.above = self._above
+        link.tell = self._tell
 
     async def run(self, session: str) -> int:
         """The exit code: 0 when the user left, 130 when by Ctrl-C out of a running turn."""
         await self._write(f"{session}: write to me; /help lists the commands, Ctrl-D leaves.\n")
-        printing = asyncio.create_task(self._print(), name="chat printing")
+        drawing = [
+            asyncio.create_task(self._print(), name="chat printing"),
+            asyncio.create_task(self._tick(), name="chat clock"),
+        ]
         try:
             return await self._read()
         finally:
-            for task in (*self._tasks, printing):
+            tasks = [*self._tasks, *drawing]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._tasks, printing, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self) -> int:
         asked_to_leave = False
@@ -92,9 +102,16 @@ class Room:
     def _ask(self, text: str) -> None:
         asked = _Asked()
         self._asked.append(asked)
-        task = asyncio.create_task(self._follow(asked, text), name="chat message")
+        self._working.set()
+        self._begin(self._follow(asked, text))
+
+    def _begin(self, what: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(what, name="chat message")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _tell(self, sentence: str) -> None:
+        self._begin(self._write(self._paint(Text(sentence, style="dim"))))
 
     async def _follow(self, asked: _Asked, text: str) -> None:
         try:
@@ -126,8 +143,15 @@ class Room:
             if not first.over or self._drawn.has_news:
                 break
             self._end(first)
+        if not self._asked:
+            self._working.clear()
         self._news.set()
         self._editor.redraw()
+
+    async def _tick(self) -> None:
+        while await self._working.wait():
+            self._editor.redraw()
+            await asyncio.sleep(_TICK)
 
     def _end(self, asked: _Asked) -> None:
         turn = next((u.get("turn", "") for u in asked.news if u["type"] == "end"), "")
