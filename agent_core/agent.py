@@ -19,6 +19,7 @@ from agent_core.steps import Rebuilt, Step, asked, input_step, rebuild
 from agent_core.store import sessions, transcript
 from agent_core.store.calls import Payer, Spent, add_calls
 from agent_core.substitute import substituted
+from agent_core.titles import is_named
 from agent_core.working import Hands
 from hermes.agent import Notice, SessionSpec, TurnIO, TurnOutcome, TurnRequest
 from hermes.errors import ModelError
@@ -52,6 +53,8 @@ class SessionFacts:
     state: SessionState = field(default_factory=SessionState)
     model: str | None = None
     """The model chosen for this conversation, in place of the agent's."""
+    is_titled: bool = False
+    """It has another title than its first words, or one was asked for."""
 
 
 class Recorder:
@@ -298,6 +301,13 @@ class SessionAgent:
         facts.state.saved()
         if self._parts.behind is not None:
             self._parts.behind.note(facts.session_id)
+        if outcome.state == "answered" and not facts.is_titled:
+            self._ask_for_title(request)
+
+    def _ask_for_title(self, request: TurnRequest) -> None:
+        titles = self._parts.titles
+        if titles is not None and is_named(request.session):
+            titles.offer(replace(self._payer(request), turn_id=None, task="title"))
 
     async def _reload(self) -> None:
         messages = await transcript.history(self._parts.store, self._facts.session_id)

@@ -58,6 +58,6 @@ def title_job(session_id: str, text: str) -> Job:
         is_taken = connection.execute("SELECT 1 FROM sessions WHERE title = ?", (title,)).fetchone()
         # Many sessions begin alike (a webhook's): counting up through all of them would cost more with each.
         unique = f"{title} ({session_id[-6:]})" if is_taken else title
-        sessions.retitle(row["key"], unique)(connection)
+        sessions.retitle(row["key"], unique, "words")(connection)
 
     return job

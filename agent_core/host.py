@@ -59,6 +59,7 @@ class Host:
                 stored=row.messages,
                 is_new=row.prompt_snapshot is None,
                 state=await load_state(parts.store, row.session_id),
+                is_titled=bool(row.title) and row.titled != "words",
             )
         facts.model = await chosen_model(parts.store, spec.key)
         agent = SessionAgent(parts, facts, self._gauge)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
-from hermes.config import ByteSize, Duration, Section
+from hermes.config import ByteSize, Duration, Section, is_address
 
 __all__ = [
     "LLM",
@@ -67,7 +67,6 @@ class Provider(Section):
 
     base_url: str | None = Field(
         default=None,
-        pattern=r"^https?://[^\s]+$",
         description="The API's address; absent: the provider's own.",
         examples=["https://models.example.com/v1"],
     )
@@ -81,16 +80,29 @@ class Provider(Section):
     )
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="Sent with each request.")
 
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        if value is not None and not is_address(value):
+            raise ValueError('write for example "https://models.example.com/v1"')
+        return value
+
 
 class Auxiliary(Section):
-    """Which model does the work beside the conversation; absent: the one that answers."""
+    """Which model does the work beside the conversation. Where it fails, the one that answers does it."""
 
     model: ModelRef | None = Field(
         default=None, description="For all of it, `provider/model`.", examples=["openai/gpt-5-nano"]
     )
-    title: ModelRef | None = Field(default=None, description="Names a conversation.")
-    summary: ModelRef | None = Field(default=None, description="Sums up what no longer fits.")
-    classify: ModelRef | None = Field(default=None, description="Chooses between a few answers.")
+    title: ModelRef | None = Field(
+        default=None, description="Names a conversation after its first answer; absent: `model`."
+    )
+    summary: ModelRef | None = Field(
+        default=None, description="Sums up what no longer fits; this version does not yet."
+    )
+    classify: ModelRef | None = Field(
+        default=None, description="Chooses between a few answers; this version does not yet."
+    )
 
 
 class LocalModelSettings(Section):
@@ -161,7 +173,7 @@ class LLM(Section):
     )
     auxiliary: Auxiliary = Field(
         default_factory=Auxiliary,
-        description="The models for work beside the conversation; this version has no such work yet.",
+        description="The models for work beside the conversation; without any there are no titles of a model.",
     )
     prices: dict[str, PriceEntry] = Field(
         default_factory=dict,

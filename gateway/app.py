@@ -65,7 +65,7 @@ _FULL = "The disk is full: make room, then Hermes can start."
 """It may pass, so it is no fault of the home (78), on which a service manager would give up."""
 _TRY_AGAIN = 35.0
 _GRACE = 1.0
-"""Seconds for HTTP answers under way, once turns and outbox are through."""
+"""Seconds for HTTP answers and a title under way, once turns and outbox are through."""
 _HURRIED = 0.1
 """The same after a second signal."""
 
@@ -142,6 +142,7 @@ class Gateway:
         stack.push_async_callback(core.thinking.models.aclose)
         core.thinking.behind.start()
         stack.push_async_callback(core.thinking.behind.aclose)
+        stack.push_async_callback(self._close_titles)
         stack.push_async_callback(core.agents.aclose)
         for adapter in core.adapters.values():
             stack.push_async_callback(adapter.aclose)
@@ -204,6 +205,9 @@ class Gateway:
     async def _close_http(self) -> None:
         if self._http is not None:
             await self._http.aclose(_HURRIED if self.stopped.forced else _GRACE)
+
+    async def _close_titles(self) -> None:
+        await self.core.thinking.titles.aclose(_HURRIED if self.stopped.forced else _GRACE)
 
     async def _serve_control(self) -> None:
         terminal = self.core.adapters["terminal"]

@@ -42,6 +42,7 @@ from agent_core.store.retention import prune as prune_steps
 from agent_core.store.schema import PART as AGENT_PART
 from agent_core.store.search import search
 from agent_core.store.sessions import rename
+from agent_core.titles import Titles
 from gateway import forgetting
 from gateway.kept import copies
 from gateway.schema import PART as GATEWAY_PART
@@ -269,11 +270,12 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The thinking side, joined: the host, its models and the writer of transcripts."""
+    """The thinking side, joined: the host, its models, the writer of transcripts and who gives titles."""
 
     host: Host
     models: ChosenModels
     behind: Behind
+    titles: Titles
 
 
 async def build_host(
@@ -283,6 +285,7 @@ async def build_host(
     models = ChosenModels(settings, network, clock, model)
     found = await asyncio.to_thread(find, home.tools)
     behind = Behind(store, home.root, clock)
+    titles = Titles(store, settings, models.auxiliary, clock, behind.note)
     toolbox: ToolBox = ToolSelection(
         found.tools,
         settings,
@@ -295,6 +298,7 @@ async def build_host(
         model_name=models.full_name,
         chain=models.chain,
         auxiliary=models.auxiliary,
+        titles=titles,
         toolbox=toolbox,
         services=Services(spills=home.spills, search=_Search(store)),
         settings=settings,
@@ -304,7 +308,7 @@ async def build_host(
         result_chars=lambda: settings.current().get("tools", ToolsSettings).result_chars,
         behind=behind,
     )
-    return Thinking(Host(parts), models, behind)
+    return Thinking(Host(parts), models, behind, titles)
 
 
 def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | None:

@@ -117,8 +117,11 @@ async def rig(
     rules: ResumeRules | None = None,
     platform: Adapter | None = None,
     instance: str = "telegram",
+    as_configured: bool = False,
 ) -> AsyncIterator[Rig]:
     """Start a gateway over `root`. `platform`: a real adapter in place of the stand-in; `instance`: its name.
+
+    as_configured: the models that `config` chooses answer, and `model` nothing.
 
     At the end of the block it ends as a kill would end it: nothing is drained.
     """
@@ -134,8 +137,11 @@ async def rig(
         store = await wiring.open_store(home)
         stack.push_async_callback(store.aclose)
         settings = LiveSettings(home, SCHEMA, snapshot, environ={})
-        thinking = await wiring.build_host(store, settings, home, clock, model)
+        fixed = None if as_configured else model
+        thinking = await wiring.build_host(store, settings, home, clock, fixed)
+        stack.push_async_callback(thinking.models.aclose)
         stack.push_async_callback(thinking.behind.aclose)
+        stack.push_async_callback(thinking.titles.aclose)
         adapters: dict[str, Adapter] = {instance: platform or adapter}
         core = await join(settings, store, clock, thinking, adapters)
         for part in (core.agents, core.delivery, core.sessions):

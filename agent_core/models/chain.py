@@ -6,6 +6,7 @@ tries again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -135,16 +136,25 @@ class Chain:
         )
 
 
-async def first_answer(models: Sequence[Model], request: ModelRequest) -> Completion:
-    """One answer for work beside the conversation: each model is asked once, until one answers.
+async def first_answer(models: Sequence[Model], request: ModelRequest, seconds: float) -> Completion:
+    """One answer for work beside the conversation: each model is asked once, for so long, until one answers.
 
     Raises the last one's `ModelError`; kind "config" for no model at all.
     """
-    failure = ModelError("No model is set up for work beside the conversation.", kind="config")
-    for model in models:
+    if not models:
+        raise ModelError("No model is set up for work beside the conversation.", kind="config")
+    *others, last = models
+    for model in others:
         try:
-            return await model.complete(request, lambda _: None)
+            return await _within(seconds, model, request)
         except ModelError as error:
-            failure = error
             log.info("model.auxiliary_failed", model=model.name, kind=error.kind, reason=str(error))
-    raise failure
+    return await _within(seconds, last, request)
+
+
+async def _within(seconds: float, model: Model, request: ModelRequest) -> Completion:
+    try:
+        async with asyncio.timeout(seconds):
+            return await model.complete(request, lambda _: None)
+    except TimeoutError:
+        raise ModelError(f"{model.name} did not answer within {seconds:g} s.", kind="timeout") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from itertools import count
+from typing import Literal
 
 from hermes.agent import SessionInfo, SessionSpec
 from hermes.messages import scrub_surrogates
@@ -12,9 +12,11 @@ from hermes.store import Job, Store
 
 __all__ = [
     "SessionRow",
+    "TitledBy",
     "close_session",
     "current_session",
     "ensure_session",
+    "improve_title",
     "list_sessions",
     "rename",
     "resume_session",
@@ -23,6 +25,9 @@ __all__ = [
 ]
 
 _MAX_TITLE = 100
+
+TitledBy = Literal["", "words", "model", "person"]
+"""Who gave a session its title: its first words, a model, a person; "" where there is none, or nobody noted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class SessionRow:
     prompt_snapshot: str | None
     model: str | None
     messages: int
+    titled: TitledBy = ""
 
 
 def ensure_session(spec: SessionSpec, session_id: str, at: float) -> Job:
@@ -104,7 +110,7 @@ def resume_session(session_key: str, session_id: str, at: float) -> Job:
     return job
 
 
-def retitle(session_key: str, title: str) -> Job:
+def retitle(session_key: str, title: str, by: TitledBy = "person") -> Job:
     """Name the key's current run; returns the title it got ("name #2" when another session has the name).
 
     Raises `LookupError` when the key has no current run, `ValueError` for an empty title.
@@ -117,9 +123,7 @@ def retitle(session_key: str, title: str) -> Job:
         ).fetchone()
         if row is None:
             raise LookupError("There is no session to name yet: write a message first.")
-        free = _free_title(connection, wanted, row["id"])
-        connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (free, row["id"]))
-        return free
+        return _entitle(connection, row["id"], wanted, by)
 
     return job
 
@@ -129,11 +133,26 @@ def rename(session_id: str, title: str) -> Job:
     wanted = _wanted(title)
 
     def job(connection: sqlite3.Connection) -> str:
-        free = _free_title(connection, wanted, session_id)
-        changed = connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (free, session_id))
-        if changed.rowcount == 0:
+        if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
             raise LookupError(f"There is no session {session_id}.")
-        return free
+        return _entitle(connection, session_id, wanted, "person")
+
+    return job
+
+
+def improve_title(session_id: str, title: str) -> Job:
+    """Put a model's title in the place of a session's first words.
+
+    Returns the title it got; `None` when the session is gone or was named otherwise meanwhile, which stays then.
+    Raises `ValueError` for an empty title.
+    """
+    wanted = _wanted(title)
+
+    def job(connection: sqlite3.Connection) -> str | None:
+        found = connection.execute(
+            "SELECT 1 FROM sessions WHERE id = ? AND titled = 'words'", (session_id,)
+        ).fetchone()
+        return None if found is None else _entitle(connection, session_id, wanted, "model")
 
     return job
 
@@ -145,21 +164,42 @@ def _wanted(title: str) -> str:
     return wanted
 
 
+def _entitle(connection: sqlite3.Connection, session_id: str, wanted: str, by: TitledBy) -> str:
+    free = _free_title(connection, wanted, session_id)
+    connection.execute("UPDATE sessions SET title = ?, titled = ? WHERE id = ?", (free, by, session_id))
+    return free
+
+
 def _free_title(connection: sqlite3.Connection, wanted: str, session_id: str) -> str:
-    for number in count(1):
+    """`wanted`, else "wanted #2" and so on.
+
+    A model names thousands of conversations "Greeting": the end of such a row is looked for by halves.
+    """
+
+    def is_free(number: int) -> bool:
+        sql = "SELECT 1 FROM sessions WHERE title = ? AND title <> '' AND id <> ?"
         title = wanted if number == 1 else f"{wanted} #{number}"
-        taken = connection.execute(
-            "SELECT 1 FROM sessions WHERE title = ? AND title <> '' AND id <> ?", (title, session_id)
-        ).fetchone()
-        if taken is None:
-            return title
-    raise AssertionError("count() ended")
+        return connection.execute(sql, (title, session_id)).fetchone() is None
+
+    if is_free(1):
+        return wanted
+    [(own,)] = connection.execute("SELECT title FROM sessions WHERE id = ?", (session_id,))
+    name, _, number = own.rpartition(" #")
+    if name == wanted and number.isdecimal():
+        return str(own)
+    taken, free = 1, 2
+    while not is_free(free):
+        taken, free = free, 2 * free
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        taken, free = (taken, middle) if is_free(middle) else (middle, free)
+    return f"{wanted} #{free}"
 
 
 async def current_session(store: Store, session_key: str) -> SessionRow | None:
     """The key's current run, `None` when it has none. Raises `StoreCorrupt`, `StoreUnavailable`."""
     rows = await store.read(
-        "SELECT id, agent_id, title, started_at, prompt_snapshot, model, message_count"
+        "SELECT id, agent_id, title, started_at, prompt_snapshot, model, message_count, titled"
         " FROM sessions WHERE key = ? AND closed_at IS NULL",
         (session_key,),
     )

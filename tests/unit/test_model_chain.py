@@ -1,5 +1,6 @@
 """Which model is asked after which, and which key: the decisions alone."""
 
+import asyncio
 import math
 from collections.abc import Callable
 
@@ -20,16 +21,21 @@ LONG = ModelError("Too long.", kind="overflow")
 
 
 class Stub:
-    def __init__(self, name: str, window: int = 1000, error: ModelError | None = None) -> None:
+    def __init__(
+        self, name: str, window: int = 1000, error: ModelError | None = None, hangs: bool = False
+    ) -> None:
         self.name = name
         self.window = window
         self.error = error
+        self.hangs = hangs
         self.asked = 0
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
         self.asked += 1
         if self.error:
             raise self.error
+        if self.hangs:
+            await asyncio.Event().wait()
         return Completion(Message("assistant", self.name))
 
     async def aclose(self) -> None:
@@ -152,12 +158,15 @@ def test_the_change_is_told_once_and_again_after_the_wanted_one_was_back() -> No
 async def test_auxiliary_models_are_asked_until_one_answers() -> None:
     request = ModelRequest("", [Message("user", "x")])
     bad, good, never = Stub("bad", error=DOWN), Stub("good"), Stub("never")
-    assert (await first_answer([bad, good, never], request)).message.text == "good"
+    assert (await first_answer([bad, good, never], request, 10)).message.text == "good"
     assert (bad.asked, good.asked, never.asked) == (1, 1, 0)
     with pytest.raises(ModelError, match="down"):
-        await first_answer([bad], request)
+        await first_answer([bad], request, 10)
     with pytest.raises(ModelError, match="No model"):
-        await first_answer([], request)
+        await first_answer([], request, 10)
+    assert (await first_answer([Stub("hangs", hangs=True), good], request, 0.05)).message.text == "good"
+    with pytest.raises(ModelError, match="hangs did not answer within"):
+        await first_answer([Stub("hangs", hangs=True)], request, 0.05)
 
 
 # --- keys ------------------------------------------------------------------------------------------
