@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
-from hermes.config import ByteSize, Duration, Network, Rate, RateLimit, Section
+from hermes.config import ByteSize, Duration, Network, Rate, RateLimit, Section, is_address
 from hermes.home import Home
 
 __all__ = [
@@ -131,6 +131,9 @@ class GatewaySettings(Section):
     resume_max_starts: int = Field(default=3, ge=1, description="Starts of one turn until it is given up.")
 
 
+_PROXIES = ("http", "https", "socks5", "socks5h")
+
+
 class NetworkSettings(Section):
     """How clients reach the outside."""
 
@@ -147,9 +150,7 @@ class NetworkSettings(Section):
     @field_validator("proxy")
     @classmethod
     def _is_proxy(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and not value.get_secret_value().startswith(
-            ("http://", "https://", "socks5://", "socks5h://")
-        ):
+        if value and not is_address(value.get_secret_value(), _PROXIES):
             raise ValueError('write for example "http://proxy.example.com:3128"')
         return value
 

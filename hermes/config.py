@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -26,6 +27,7 @@ __all__ = [
     "Section",
     "SettingsSource",
     "Snapshot",
+    "is_address",
     "parse_byte_size",
     "parse_duration",
     "parse_rate",
@@ -91,6 +93,20 @@ def parse_rate(value: object) -> Rate | None:
     if match is None or int(match[1]) == 0:
         raise ValueError(f'{value!r} is not a rate; write for example "30/min", "1/s" or "off"')
     return Rate(int(match[1]), float(match[2] or 1) * _UNITS[match[3]])
+
+
+def is_address(text: str, schemes: tuple[str, ...] = ("http", "https")) -> bool:
+    """Whether the text is an address that a client can be made for: a scheme, a host, a port that there can be."""
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in schemes
+            and bool(parts.hostname)
+            and parts.port != 0
+            and not re.search(r"\s", text)
+        )
+    except ValueError:  # half an IPv6 address, or a port out of range
+        return False
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration)]

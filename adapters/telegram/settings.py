@@ -7,12 +7,11 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from hermes.config import Duration, PlatformSettings
+from hermes.config import Duration, PlatformSettings, is_address
 
 __all__ = ["TelegramSettings"]
 
 _TOKEN = re.compile(r"\d{1,20}:[A-Za-z0-9_-]{1,200}")
-_ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?")
 
 
 class TelegramSettings(PlatformSettings):
@@ -49,7 +48,7 @@ class TelegramSettings(PlatformSettings):
     @field_validator("base_url", "base_file_url")
     @classmethod
     def _is_an_address(cls, value: str | None) -> str | None:
-        if value is not None and not _ADDRESS.fullmatch(value):
+        if value is not None and not is_address(value):
             raise ValueError('write for example "http://127.0.0.1:8081/bot"')
         return value
 

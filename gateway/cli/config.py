@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from gateway.cli.output import AsJson, new_app, print_json
+from gateway.cli.piped import piped
 from hermes.config import Schema
 from hermes.errors import HermesError
 from hermes.home import Home, default_home
@@ -150,7 +151,7 @@ def _schema(context: typer.Context) -> Schema:
 
 def _value(key: str, value: str | None, *, secret: bool) -> str:
     if value == "-":
-        return sys.stdin.read().rstrip("\r\n")
+        return piped(key)
     if value is not None:
         return value
     if not secret:

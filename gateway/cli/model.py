@@ -10,6 +10,7 @@ import typer
 
 from gateway.cli.loop import run
 from gateway.cli.output import AsJson, new_app, print_json, print_table
+from gateway.cli.piped import piped_secret
 from hermes.errors import ConfigError, HermesError, ModelError
 from hermes.home import Home, default_home
 
@@ -137,6 +138,8 @@ def _split(choice: str) -> tuple[str, str]:
     provider, _, name = choice.partition("/")
     if provider not in PROVIDER_NAMES:
         raise ConfigError(f"{provider} {unknown(provider, PROVIDER_NAMES, 'provider')}")
+    if not name.isprintable():
+        raise ConfigError(f"{name!r} is no model's name.")
     return provider, name
 
 
@@ -220,16 +223,26 @@ def _key(snapshot: Snapshot, provider: str, key: str | None) -> str:
 
     state = next(p for p in providers(snapshot) if p.name == provider)
     if key == "-":
-        return sys.stdin.read().strip()
+        return _sendable(piped_secret(f"The key for {provider}"), provider)
     if key is None and state.needs_key and not state.has_key:
         return _ask_key(provider)
-    return key or ""
+    return _sendable(key or "", provider)
+
+
+def _sendable(key: str, provider: str) -> str:
+    """The key. Raises `ConfigError` for one that no HTTP header can hold."""
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"The key for {provider} holds characters that cannot be sent; was it copied whole?"
+        )
+    return key
 
 
 def _ask_key(provider: str) -> str:
     if not sys.stdin.isatty():
         raise ConfigError(f"{provider} needs a key; pipe it in: hermes model {provider}/MODEL --key -")
-    return str(typer.prompt(f"The key for {provider} (not shown)", hide_input=True)).strip()
+    asked = str(typer.prompt(f"The key for {provider} (not shown)", hide_input=True)).strip()
+    return _sendable(asked, provider)
 
 
 def _tried(home: Home, values: dict[str, str], key_name: str, key: str) -> Snapshot:

@@ -15,6 +15,7 @@ import typer
 from gateway.cli.examples import api_example, webhook_example
 from gateway.cli.loop import run
 from gateway.cli.output import AsJson, print_json
+from gateway.cli.piped import piped_secret
 from gateway.config.editing import Addition
 from gateway.control_client import running_daemon
 from hermes.errors import ConfigError, HermesError, NotTaken, Unreachable
@@ -164,7 +165,7 @@ def _webhook(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
 
 def _given(where: str | None, question: str, option: str) -> str:
     if where == "-":
-        return sys.stdin.read().strip()
+        return piped_secret(question)
     if where is not None:
         return _read(Path(where))
     if not sys.stdin.isatty():

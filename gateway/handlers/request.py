@@ -1,9 +1,12 @@
-"""Reading what a request of the control socket holds."""
+"""Reading what a request of the control socket holds.
+
+Texts can be stored: an argument that is no UTF-8 reaches us with lone surrogates in it, which nothing would take.
+"""
 
 from __future__ import annotations
 
 from hermes.errors import HermesError
-from hermes.messages import JSONObject
+from hermes.messages import JSONObject, scrub_surrogates
 
 __all__ = ["number", "text", "texts"]
 
@@ -13,7 +16,7 @@ def text(request: JSONObject, name: str) -> str:
     value = request.get(name)
     if not isinstance(value, str) or not value:
         raise HermesError(f"The request needs a text {name!r}.")
-    return value
+    return scrub_surrogates(value)
 
 
 def texts(request: JSONObject, name: str) -> list[str]:
@@ -21,7 +24,7 @@ def texts(request: JSONObject, name: str) -> list[str]:
     value = request.get(name)
     if not isinstance(value, list) or not value or not all(isinstance(v, str) and v for v in value):
         raise HermesError(f"The request needs a list of texts {name!r}.")
-    return value
+    return [scrub_surrogates(v) for v in value]
 
 
 def number(request: JSONObject, name: str, default: int, most: int) -> int:

@@ -141,6 +141,13 @@ async def test_ctrl_c_stops_the_turn(here: Installation, model_peer: ModelPeer) 
     assert "Traceback" not in done.err
 
 
+async def test_sigterm_ends_a_chat_without_a_word_too_many(here: Installation, model_peer: ModelPeer) -> None:
+    chat = await here.start("chat", "-q", "never [[hang]]")
+    await asked(model_peer)
+    done = await end(chat, signal.SIGTERM)
+    assert (done.code, done.out, done.err) == (143, "", "")
+
+
 class Terminal:
     """What a person sees and types, over a real pseudo-terminal."""
 

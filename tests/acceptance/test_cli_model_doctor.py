@@ -49,6 +49,28 @@ async def test_a_wrong_choice_is_a_sentence_and_changes_nothing(here: Installati
     assert (here.root / "config.yaml").read_text() == before
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("\n", "empty"), ("hush\nhush\n", "one line"), ("hush-ü\n", "cannot be sent")],
+)
+async def test_a_key_that_is_none_is_refused(here: Installation, key: str, said: str) -> None:
+    done = await here.run("model", "openai/gpt", "--key", "-", stdin=key)
+    assert (done.code, said in done.err, "hush" in done.err) == (78, True, False), done.err
+    assert not (here.root / "config.yaml").exists()
+    assert not (here.root / ".env").exists()
+
+
+async def test_what_is_no_text_is_told_like_anything_unknown(here: Installation) -> None:
+    here.configure()
+    for words in (
+        ("pairing", "approve", "\udcff"),
+        ("sessions", "show", "\udcff"),
+        ("sessions", "delete", "--yes", "\udcff"),
+    ):
+        done = await here.run(*words)
+        assert (done.code, "log says why" in done.err, bool(done.err)) == (1, False, True), done.err
+
+
 async def test_a_choice_beside_another_mistake_writes_nothing(here: Installation) -> None:
     here.configure(agent={"budget": "many"})
     before = (here.root / "config.yaml").read_text()

@@ -38,7 +38,7 @@ class Terminal:
     def __init__(self, root: Path) -> None:
         self.home = Home(root)
 
-    def run(self, *arguments: str, stdin: str = "", **environ: str) -> Result:
+    def run(self, *arguments: str, stdin: str | bytes = "", **environ: str) -> Result:
         env = {**dict.fromkeys(os.environ, None), **environ, "HERMES_HOME": str(self.home.root)}
         env["PATH"] = os.environ["PATH"]
         return CliRunner().invoke(app, list(arguments), obj=SCHEMA, input=stdin, env=env)
@@ -48,7 +48,7 @@ class Terminal:
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    def fails(self, code: int, *arguments: str, stdin: str = "", **environ: str) -> str:
+    def fails(self, code: int, *arguments: str, stdin: str | bytes = "", **environ: str) -> str:
         result = self.run(*arguments, stdin=stdin, **environ)
         assert result.exit_code == code, result.output
         return result.stderr
@@ -145,6 +145,11 @@ def test_a_secret_in_the_environment_is_pointed_out(terminal: Terminal) -> None:
 def test_an_empty_secret_and_one_nobody_can_type_are_refused(terminal: Terminal) -> None:
     assert "is empty" in terminal.fails(78, "set", "llm.openai.api_key", "-", stdin="\n")
     assert "pipe the secret in" in terminal.fails(2, "set", "llm.openai.api_key")
+
+
+def test_what_is_piped_in_and_is_no_text_is_refused(terminal: Terminal) -> None:
+    assert "UTF-8" in terminal.fails(78, "set", "llm.openai.api_key", "-", stdin=b"a\xffb\n")
+    assert not terminal.home.env.exists()
 
 
 def test_a_platform_s_secret_switches_it_on_and_null_does_not(terminal: Terminal) -> None:

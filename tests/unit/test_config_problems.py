@@ -53,6 +53,11 @@ from tests.unit.config_schema import loaded, problems
         ("bindings:\n- {agent: a}\n- {platform: x}\n", "line 3: bindings[1].agent is missing"),
         ("agents:\n  a:\n    modl: x\n", 'line 3: agents.a.modl is an unknown key; did you mean "model"?'),
         ("network: {proxy: 'ftp://secret@x'}", 'network.proxy is wrong: write for example "http://proxy'),
+        ("network: {proxy: 'http://[::1'}", "network.proxy is wrong: write for example"),
+        ("network: {proxy: 'http://h:99999'}", "network.proxy is wrong: write for example"),
+        ("llm: {custom: {base_url: 'http://[::1/v1'}}", "llm.custom.base_url is wrong: write for example"),
+        ("llm: {custom: {base_url: 'http://h:x/v1'}}", "llm.custom.base_url is wrong: write for example"),
+        ("llm: {custom: {base_url: '127.0.0.1:9'}}", "llm.custom.base_url is wrong: write for example"),
         # YAML itself
         ("a: 1\n b: 2\n", "config.yaml, line 2: YAML syntax"),
         ("llm:\n\tmodel: x\n", "line 2: YAML syntax: a tab stands where YAML wants spaces"),

@@ -37,7 +37,18 @@ def test_what_is_no_token_is_told_without_showing_it(token: str) -> None:
     assert token == "" or f"'{token}'" not in problem["msg"]
 
 
-@pytest.mark.parametrize("url", ["", "api.telegram.org/bot", "ftp://x/bot", "http:///bot", "http://a b/bot"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.telegram.org/bot",
+        "ftp://x/bot",
+        "http:///bot",
+        "http://a b/bot",
+        "http://[::1/bot",
+        "http://x:70000/bot",
+    ],
+)
 def test_what_is_no_address_is_refused_with_an_example(url: str) -> None:
     with pytest.raises(ValidationError, match="for example"):
         read(base_url=url)

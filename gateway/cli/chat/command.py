@@ -27,6 +27,7 @@ __all__ = ["app"]
 app = new_app("Talk to the agent in this terminal.", group=False)
 
 INTERRUPTED = 130
+TERMINATED = 143
 
 
 @app.command()
@@ -61,6 +62,8 @@ async def _chat(home: Home, session: str, question: str | None) -> int:
             return await _lines(link)
     except Interrupted:
         return INTERRUPTED
+    except asyncio.CancelledError:  # by SIGTERM
+        return TERMINATED
 
 
 def _tell(sentence: str) -> None:
