@@ -32,7 +32,8 @@ _TICK = 0.25
 class _Asked:
     """One message. news: what came of it; over: nothing more comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.is_command = text.startswith("/")
         self.news: list[dict[str, Any]] = []
         self.over = False
 
@@ -100,7 +101,7 @@ class Room:
     # --- asking ----------------------------------------------------------------------------------------
 
     def _ask(self, text: str) -> None:
-        asked = _Asked()
+        asked = _Asked(text)
         self._asked.append(asked)
         self._working.set()
         self._begin(self._follow(asked, text))
@@ -122,7 +123,17 @@ class Room:
             asked.news.append({"type": "refused", "text": str(error)})
         finally:
             asked.over = True
+            self._answer_command(asked)
             self._draw()
+
+    def _answer_command(self, asked: _Asked) -> None:
+        """What a command says about the turn that runs (/stop, /status) is shown beside it, at once."""
+        if asked.is_command and not asked.body and asked not in self._asked[:1]:
+            drawn = Drawn(self._paint)
+            for update in asked.news:
+                drawn.show(update)
+            self._asked.remove(asked)
+            self._begin(self._write(drawn.printed()))
 
     # --- drawing ---------------------------------------------------------------------------------------
 
