@@ -74,11 +74,13 @@ _HURRIED = 0.1
 class RunOptions:
     """only: the one platform instance to run. platforms: False runs none but the terminal (and no HTTP).
 
+    sends: the one instance that is sent for without being listened to (with `platforms` False).
     on_ready: called once when READY. stderr_log: the log goes to stderr too.
     """
 
     only: str | None = None
     platforms: bool = True
+    sends: str | None = None
     role: Role = "daemon"
     on_ready: Callable[[], None] | None = None
     stderr_log: bool = True
@@ -128,7 +130,8 @@ class Gateway:
         self._start_logging(first)
         if note:
             log.warning("home.narrowed", note=note)
-        chosen = enabled(first, self._options.only, platforms=self._options.platforms)
+        options = self._options
+        chosen = enabled(first, options.only, platforms=options.platforms, sends=options.sends)
         self._notifier.extend(_MIGRATION)  # an upgrade copies the database first
         store = await wiring.open_store(self._home)
         stack.push_async_callback(store.aclose)
@@ -138,7 +141,8 @@ class Gateway:
         settings = LiveSettings(
             self._home, wiring.SCHEMA, first, on_error=lambda text: log.error("settings.refused", error=text)
         )
-        self.core = core = await build_core(self._home, settings, store, clock, chosen)
+        unheard = () if options.sends is None else (options.sends,)
+        self.core = core = await build_core(self._home, settings, store, clock, chosen, unheard=unheard)
         stack.push_async_callback(core.thinking.models.aclose)
         core.thinking.behind.start()
         stack.push_async_callback(core.thinking.behind.aclose)
@@ -355,9 +359,9 @@ async def _pause_before_the_end(stopped: Stop) -> None:
 
 
 @asynccontextmanager
-async def local(home: Home) -> AsyncIterator[Gateway]:
-    """The gateway in this process for commands and a chat without a daemon: no platforms, no HTTP."""
-    gateway = Gateway(home, RunOptions(platforms=False, role="chat", stderr_log=False))
+async def local(home: Home, *, sends: str | None = None) -> AsyncIterator[Gateway]:
+    """The gateway in this process for commands and a chat without a daemon: no HTTP, no platform but `sends`."""
+    gateway = Gateway(home, RunOptions(platforms=False, sends=sends, role="chat", stderr_log=False))
     await gateway.start()
     try:
         yield gateway

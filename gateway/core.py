@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
 from gateway.live import LiveRules
 from gateway.modes import Modes
+from gateway.outbound import Outbound
 from gateway.pairing import Pairings
 from gateway.parts import Parts
 from gateway.router import Route, SharingRules, parse_target, route
@@ -33,7 +34,16 @@ from hermes.events import Event, Target
 from hermes.home import Home
 from hermes.store import Store
 
-__all__ = ["Core", "build_core", "choose_agent", "enabled", "join"]
+__all__ = ["Core", "Platforms", "build_core", "choose_agent", "enabled", "join"]
+
+
+@dataclass(frozen=True, slots=True)
+class Platforms:
+    """The adapters by instance. targets: reads where something is sent to. unheard: those that are only sent to."""
+
+    adapters: dict[str, Adapter]
+    targets: Callable[[str], Target] = parse_target
+    unheard: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,7 @@ class Core:
     supervisor: Supervisor
     intakes: dict[str, InstanceIntake]
     parts: Parts
+    outbound: Outbound
 
     def say(self, key: str, /, **fields: Any) -> str:
         """A sentence of the system in the language of the settings."""
@@ -78,25 +89,37 @@ def choose_agent(event: Event, bindings: Bindings, default: str) -> str:
     return default
 
 
-def enabled(snapshot: Snapshot, only: str | None, *, platforms: bool) -> dict[str, PlatformSettings]:
-    """The instances to run: what is switched on (only `only`, when given), and the terminal always.
+def enabled(
+    snapshot: Snapshot, only: str | None, *, platforms: bool, sends: str | None = None
+) -> dict[str, PlatformSettings]:
+    """The instances to build: what is switched on (only `only`, when given), `sends`, and the terminal always.
 
     Raises `ConfigError`.
     """
     found = {name: p for name, p in snapshot.platforms.items() if p.enabled and p.type != "terminal"}
-    if only is not None and only not in found:
-        known = ", ".join(sorted(found)) or "none"
-        raise ConfigError(f"platforms.{only} is not set up or not enabled; enabled are: {known}.")
-    chosen = {n: p for n, p in found.items() if platforms and only in (None, n)}
+    for wanted in {only, sends} - {None}:
+        if wanted not in found:
+            known = ", ".join(sorted(found)) or "none"
+            raise ConfigError(f"platforms.{wanted} is not set up or not enabled; enabled are: {known}.")
+    chosen = {n: p for n, p in found.items() if n == sends or (platforms and only in (None, n))}
     terminal = next((p for p in snapshot.platforms.values() if p.type == "terminal"), None)
     chosen["terminal"] = terminal or PlatformSettings(type="terminal")
     return chosen
 
 
 async def build_core(
-    home: Home, settings: LiveSettings, store: Store, clock: Clock, chosen: dict[str, PlatformSettings]
+    home: Home,
+    settings: LiveSettings,
+    store: Store,
+    clock: Clock,
+    chosen: dict[str, PlatformSettings],
+    *,
+    unheard: Collection[str] = (),
 ) -> Core:
-    """Build all parts; nothing runs yet. Raises `ConfigError` and what adapters raise when they are built."""
+    """Build all parts; nothing runs yet. Raises `ConfigError` and what adapters raise when they are built.
+
+    unheard: instances of `chosen` that are only sent to.
+    """
     snapshot = settings.current()
     targets = _target_reader(chosen)
     adapters = {
@@ -104,17 +127,14 @@ async def build_core(
         for name, p in chosen.items()
     }
     thinking = await wiring.build_host(store, settings, home, clock)
-    return await join(settings, store, clock, thinking, adapters)
+    return await join(settings, store, clock, thinking, Platforms(adapters, targets, frozenset(unheard)))
 
 
 async def join(
-    settings: LiveSettings,
-    store: Store,
-    clock: Clock,
-    thinking: wiring.Thinking,
-    adapters: dict[str, Adapter],
+    settings: LiveSettings, store: Store, clock: Clock, thinking: wiring.Thinking, platforms: Platforms
 ) -> Core:
     """Join the gateway's own parts to a thinking side and adapters."""
+    adapters = platforms.adapters
     rules = settings.current().get("gateway", GatewaySettings)
 
     def sentence(key: str, /, **fields: Any) -> str:
@@ -122,7 +142,9 @@ async def join(
 
     feeds = Feeds()
     agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
-    delivery = Delivery(store, adapters, clock, lambda: _delivery_rules(settings.current()))
+    delivery = Delivery(
+        store, adapters, clock, lambda: _delivery_rules(settings.current()), unheard=platforms.unheard
+    )
 
     def live() -> LiveRules:
         return _live_rules(settings.current())
@@ -134,7 +156,7 @@ async def join(
     turns = Turns(parts)
     sessions = Sessions(parts, turns, await Modes.load(store))
     pairings = await Pairings.load(store)
-    supervisor = Supervisor(adapters, clock)
+    supervisor = Supervisor({n: a for n, a in adapters.items() if delivery.hears(n)}, clock)
     way_in = IntakeParts(
         store=store,
         sessions=sessions,
@@ -162,6 +184,7 @@ async def join(
         supervisor=supervisor,
         intakes={name: InstanceIntake(name, way_in) for name in adapters},
         parts=parts,
+        outbound=Outbound(store, delivery, clock, platforms.targets),
     )
 
 

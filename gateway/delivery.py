@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -55,14 +56,19 @@ class Delivery:
         adapters: Mapping[str, Adapter],
         clock: Clock,
         rules: Callable[[], DeliveryRules],
+        *,
+        unheard: Collection[str] = (),
     ) -> None:
+        """unheard: instances that this process sends for, but does not listen to."""
         self._store = store
+        self._unheard = frozenset(unheard)
         self._adapters = adapters
         self._clock = clock
         self._rules = rules
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._pacers: dict[str, Pacer] = {}
         self._calls: set[asyncio.Task[OutboxRow | None]] = set()
+        self._closed: dict[int, asyncio.Event] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self.sent = 0
@@ -75,8 +81,12 @@ class Delivery:
         return sum(len(lane.rows) for lane in self._lanes.values())
 
     def serves(self, instance: str) -> bool:
-        """Whether this process runs that platform."""
+        """Whether this process sends for that platform."""
         return instance in self._adapters
+
+    def hears(self, instance: str) -> bool:
+        """Whether this process also listens to that platform: then its messages are answered here."""
+        return instance in self._adapters and instance not in self._unheard
 
     def compose(
         self, targets: Sequence[Target], markdown: str, key: str, kind: outbox.OutboxKind = "reply"
@@ -127,6 +137,15 @@ class Delivery:
                     self._drain(lane, (row.target.instance, row.target.chat)), name=name
                 )
 
+    async def closed(self, row_ids: Collection[int], seconds: float) -> None:
+        """Return when none of these rows waits any more, or after `seconds`."""
+        waiting = {row.id for lane in self._lanes.values() for row in lane.rows}
+        events = [self._closed.setdefault(i, asyncio.Event()) for i in row_ids if i in waiting]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for event in events:
+                    await event.wait()
+
     async def flush(self) -> None:
         """Return when nothing waits any more."""
         await self._idle.wait()
@@ -175,6 +194,8 @@ class Delivery:
                 rest = await self._send(row)
                 if rest is None:
                     lane.rows.popleft()
+                    if (waited_for := self._closed.pop(row.id, None)) is not None:
+                        waited_for.set()
                 else:
                     lane.rows[0] = rest
         finally:

@@ -20,6 +20,7 @@ __all__ = [
     "Draft",
     "OutboxKind",
     "OutboxRow",
+    "Standing",
     "begin_live",
     "claim",
     "enqueue",
@@ -28,6 +29,7 @@ __all__ = [
     "open_outbox",
     "receipt",
     "requeue",
+    "standing",
     "write_off",
 ]
 
@@ -191,6 +193,25 @@ def write_off(row_id: int, state: Literal["dead", "dropped"], error: str, now: f
         )
 
     return job
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How it stands with a row, open or closed."""
+
+    id: int
+    state: str
+    message_id: str | None
+    error: str | None
+
+
+async def standing(store: Store, keys: Sequence[str]) -> list[Standing]:
+    """The rows of these keys, in order; keys that are not there are left out."""
+    rows = await store.read(
+        "SELECT id, state, message_id, error FROM outbox WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (json.dumps(list(keys)),),
+    )
+    return [Standing(r["id"], r["state"], r["message_id"], r["error"]) for r in rows]
 
 
 async def open_outbox(store: Store) -> list[OutboxRow]:

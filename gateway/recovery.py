@@ -132,10 +132,10 @@ def _spec(row: InboxRow) -> SessionSpec:
 async def recover(parts: Parts, sessions: Sessions, rules: ResumeRules) -> Plan:
     """Carry the plan out. When this returns, everything open is in a mailbox, a lane, or closed.
 
-    What came by a platform that this process does not run is left to one that does: its answer could not be sent.
+    What came by a platform that this process does not listen to is left to one that does.
     """
     await parts.delivery.recover()
-    rows = [r for r in await ledger.open_inbox(parts.store) if parts.delivery.serves(r.event.instance)]
+    rows = [r for r in await ledger.open_inbox(parts.store) if parts.delivery.hears(r.event.instance)]
     found = plan(rows, await parts.host.unfinished(), rules, parts.clock.time())
     for ending in found.endings:
         await _end(parts, ending)

@@ -16,7 +16,7 @@ from typing import Any
 from gateway import wiring
 from gateway.config.live import LiveSettings
 from gateway.config.loading import load
-from gateway.core import Core, join
+from gateway.core import Core, Platforms, join
 from gateway.recovery import Plan, ResumeRules, recover
 from hermes.adapter import Adapter
 from hermes.agent import TurnEnded
@@ -143,7 +143,7 @@ async def rig(
         stack.push_async_callback(thinking.behind.aclose)
         stack.push_async_callback(thinking.titles.aclose)
         adapters: dict[str, Adapter] = {instance: platform or adapter}
-        core = await join(settings, store, clock, thinking, adapters)
+        core = await join(settings, store, clock, thinking, Platforms(adapters))
         for part in (core.agents, core.delivery, core.sessions):
             stack.push_async_callback(part.aclose)
         thinking.behind.start()

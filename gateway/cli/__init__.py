@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "model": ("gateway.cli.model:app", "Choose the model, or list what there is."),
     "run": ("gateway.cli.daemon:run_app", "Run the daemon here (short for: gateway run)."),
     "gateway": ("gateway.cli.daemon:app", "Run, stop, restart and install the daemon."),
+    "send": ("gateway.cli.send:app", "Send a message to a chat."),
     "status": ("gateway.cli.status_command:app", "Say how the daemon is."),
     "config": ("gateway.cli.config:app", "Look at the configuration and change it."),
     "pairing": ("gateway.cli.pairing:app", "Admit people who wrote for the first time."),

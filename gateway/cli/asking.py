@@ -12,17 +12,22 @@ from hermes.home import Home, default_home
 __all__ = ["ask_holder"]
 
 
-def ask_holder(op: str, *, seconds: float = 10.0, **fields: Any) -> dict[str, Any]:
-    """The answer to `op`, within `seconds`. Raises `ControlRefused`, and what a gateway's start raises."""
+def ask_holder(op: str, *, seconds: float = 10.0, sends: str | None = None, **fields: Any) -> dict[str, Any]:
+    """The answer to `op`, within `seconds`. Raises `ControlRefused`, and what a gateway's start raises.
+
+    sends: the platform that a gateway in this process would be needed for.
+    """
     home = Home(default_home())
     answer = ask(home, op, seconds=seconds, **fields)
-    return run(_ask_here(home, op, seconds, fields)) if answer is None else answer
+    return run(_ask_here(home, op, seconds, fields, sends)) if answer is None else answer
 
 
-async def _ask_here(home: Home, op: str, seconds: float, fields: dict[str, Any]) -> dict[str, Any]:
+async def _ask_here(
+    home: Home, op: str, seconds: float, fields: dict[str, Any], sends: str | None
+) -> dict[str, Any]:
     from gateway.app import local
 
-    async with local(home):
+    async with local(home, sends=sends):
         answer = await asyncio.to_thread(ask, home, op, seconds=seconds, **fields)
     if answer is None:
         raise ControlRefused("The gateway in this process did not answer.")

@@ -51,7 +51,7 @@ class _Operations:
         for revived in rows:
             core.delivery.wake([r for r in revived.replies if core.delivery.serves(r.target.instance)])
             for row in revived.messages:
-                if core.delivery.serves(row.event.instance):
+                if core.delivery.hears(row.event.instance):
                     core.sessions.put(row)
         return {"letters": await self._wanted(request)}
 
