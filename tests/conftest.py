@@ -20,7 +20,7 @@ import pytest
 from blockbuster import BlockBuster
 
 if find_spec("tests.peers") and find_spec("tests.peers.fixtures"):
-    pytest_plugins = ["tests.peers.fixtures"]
+    pytest_plugins = ["tests.peers.fixtures", "tests.peers.mail.fixtures"]
 
 OURS = ["hermes", "gateway", "agent_core", "adapters", "tools"]
 # Seconds for one test, by tier; the default of pyproject.toml holds elsewhere.

@@ -1,0 +1,124 @@
+"""The adapter: reads the mailbox, hands mails over."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from adapters.email.account import Mailbox
+from adapters.email.filing import Filing
+from adapters.email.parse import Reading, own_addresses
+from adapters.email.receiving import Receiving
+from adapters.email.render import compose, render
+from adapters.email.settings import EmailSettings
+from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Piece, Receipt
+from hermes.config import PlatformSettings
+from hermes.errors import AdapterError, NotTaken, Unauthorized, Unreachable
+from hermes.events import Target
+
+__all__ = ["Email", "build"]
+
+_log = structlog.get_logger("adapters.email")
+_LONGEST_PAUSE = 60.0
+_FIRST_GAP, _LONGEST_GAP = 15.0, 900.0
+_KNOWN = 1000
+
+
+class Email:
+    """One mailbox."""
+
+    def __init__(self, settings: EmailSettings, context: AdapterContext) -> None:
+        self._settings = settings
+        self._context = context
+        self._mailbox = Mailbox(settings, context.network, context.clock)
+        self._filing = Filing(settings, self._mailbox, context.instance)
+        self._put_off: OrderedDict[str, int] = OrderedDict()
+        self._closed = False
+        reading = Reading(
+            instance=context.instance,
+            address=settings.address,
+            aliases=own_addresses(settings.address, settings.aliases),
+            authserv_id=settings.authserv_id,
+            trust_from=settings.trust_from,
+            reply_all=settings.reply_all,
+        )
+        self._receiving = Receiving(settings, reading, context.clock)
+        wait = settings.poll_every or settings.idle_renew
+        self.capabilities = Capabilities(silence=wait * 2 + 180)
+
+    async def run(self, intake: Intake) -> None:
+        """Read until cancelled; a lost connection is made anew here. Raises `Unauthorized`."""
+        failures = 0
+        said: str | None = None
+        intake.state("connecting")
+
+        def connected() -> None:
+            nonlocal failures, said
+            failures, said = 0, None
+            intake.state("connected")
+
+        while True:
+            try:
+                await self._read(intake, connected)
+            except Unauthorized:
+                raise
+            except AdapterError as e:
+                failures += 1
+                pause = min(_LONGEST_PAUSE, 2.0 ** min(failures - 1, 8)) * (0.5 + random.random() / 2)
+                if str(e) != said:
+                    said = str(e)
+                    _log.warning("email.disconnected", instance=self._context.instance, error=said)
+                intake.state("connecting", str(e))
+                if not isinstance(e, Unreachable):
+                    intake.alive()
+                await self._context.clock.sleep(pause)
+
+    async def _read(self, intake: Intake, connected: Callable[[], None]) -> None:
+        connection = await self._mailbox.imap()
+        try:
+            await self._receiving.run(connection, intake, connected)
+        finally:
+            await connection.aclose()
+
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+        """See `Adapter.render`; `Piece.format` holds the headers of the answer and its HTML."""
+        return render(markdown, target)
+
+    async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        """See `Adapter.send`. A repetition is marked, and has the Message-ID of the first."""
+        if self._closed:
+            raise Unreachable("The mailbox is closed.")
+        own = (self._settings.name, self._settings.address)
+        envelope = compose(target, piece, key, own, self._context.clock.time(), again=again)
+        try:
+            note = await self._mailbox.send(envelope)
+        except NotTaken as e:
+            raise NotTaken(str(e), retry_after=self._gap(key)) from e
+        self._put_off.pop(key, None)
+        self._filing.put(envelope.content)
+        return Receipt(envelope.message_id, note)
+
+    def _gap(self, key: str) -> float:
+        """Servers that put strangers off (greylisting) want minutes, and growing gaps: RFC 5321, section 4.5.4.1."""
+        tries = self._put_off[key] = self._put_off.pop(key, 0) + 1
+        if len(self._put_off) > _KNOWN:
+            self._put_off.popitem(last=False)
+        return min(_LONGEST_GAP, _FIRST_GAP * 2.0 ** min(tries - 1, 10))
+
+    async def typing(self, target: Target) -> None:
+        """See `Adapter.typing`; mail has no such sign."""
+
+    async def aclose(self) -> None:
+        """Close what is open. `send` raises `Unreachable` from then on."""
+        self._closed = True
+        await self._filing.aclose()
+
+
+def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
+    """Make the adapter."""
+    if not isinstance(settings, EmailSettings):
+        raise TypeError(f"email got {type(settings).__name__}")
+    return Email(settings, context)

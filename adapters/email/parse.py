@@ -1,0 +1,251 @@
+"""One mail becomes one `Parsed`. Pure; whatever a mail looks like, nothing is raised. Heavy for big ones: off the loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+
+from adapters.email.addresses import base_address, canonical, domain_of, single_address
+from adapters.email.automatic import machine_mail
+from adapters.email.body import Body, read_body
+from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
+from adapters.email.quoting import cut, is_forward
+from adapters.email.threads import is_ours, references, thread_mark
+from adapters.email.trust import is_genuine
+from hermes.events import Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.messages import scrub_surrogates
+
+__all__ = ["Answers", "Reading", "parse_mail"]
+
+_RAW = 64 * 1024
+_QUOTED = 2000  # characters of what was cut that are kept with the event
+_NAME = 100
+_SUBJECT = 300
+_MANY = 50
+"""Recipients that an answer to all may have; more is a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a mail is read with.
+
+    address: our own, canonical; aliases: others that are ours. authserv_id: our mail server's name in its
+    Authentication-Results; `None`: nobody is known to be genuine. trust_from: the From is believed as it is.
+    """
+
+    instance: str
+    address: str
+    aliases: frozenset[str] = frozenset()
+    authserv_id: str | None = None
+    trust_from: bool = False
+    reply_all: bool = False
+
+    def is_own(self, address: str) -> bool:
+        """Whether a canonical address is one of ours, with or without a plus."""
+        return base_address(address) in self.aliases or base_address(address) == base_address(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What an answer must know of its mail; it travels as `Target.answers`. `message_id`, `above`: without brackets."""
+
+    to: str
+    name: str = ""
+    subject: str = ""
+    message_id: str = ""
+    above: tuple[str, ...] = ()
+    cc: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """As it travels."""
+        found = {n: v for n in self.__slots__ if (v := getattr(self, n))}
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Answers | None:
+        """The inverse; `None` for anything else."""
+        try:
+            raw = json.loads(text or "")
+            return cls(**{**raw, "above": tuple(raw.get("above", ())), "cc": tuple(raw.get("cc", ()))})
+        except (ValueError, TypeError, AttributeError):
+            return None
+
+
+def parse_mail(raw: bytes, size: int, received: float | None, reading: Reading) -> Parsed:
+    """The mail as an event, or why there is none.
+
+    raw: the whole mail, or its beginning when it is bigger (`size`, in bytes). received: when the server got it.
+    """
+    try:
+        return _parse(raw, size, received, reading)
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        RecursionError,
+        OverflowError,
+    ) as e:
+        # the standard library's reader raises many things on broken mails (https://bugs.python.org, `email`)
+        return Unparsable(raw[:_RAW].decode("latin-1"), f"{type(e).__name__}: {e}"[:300])
+
+
+def _parse(raw: bytes, size: int, received: float | None, reading: Reading) -> Parsed:
+    message = message_from_bytes(raw)
+    froms = raw_values(message, "From")
+    found = single_address(froms[0]) if len(froms) == 1 else None
+    if found is None:
+        if machine_mail(message, "") is not None:
+            return Ignored("automatic mail")
+        raise ValueError("the mail has no single usable From address")
+    sender, name = found
+    name = scrub_surrogates(decoded(name))[:_NAME]
+    message_id = next(iter(ids(message, "Message-ID")), "")
+    if reading.is_own(sender) or is_ours(message_id, domain_of(reading.address)):
+        return Ignored("own message")
+    if (reason := machine_mail(message, sender)) is not None:
+        return Ignored(reason)
+    return _event(message, raw, (sender, name, message_id), (size, received), reading)
+
+
+def _event(
+    message: Message,
+    raw: bytes,
+    who: tuple[str, str, str],
+    arrival: tuple[int, float | None],
+    reading: Reading,
+) -> Event:
+    sender, name, message_id = who
+    genuine = _is_genuine(message, sender, reading)
+    subject = scrub_surrogates(text_of(message, "Subject"))[:_SUBJECT]
+    above = _above(message)
+    head = raw.partition(b"\r\n\r\n") if b"\r\n\r\n" in raw else raw.partition(b"\n\n")
+    key = message_id or sha256(_identity(message)).hexdigest()[:32]
+    forward = is_forward(subject)
+    body = read_body(message, keep_quotes=forward)
+    text, quoted = cut(body.text, forward=forward)
+    missing = _missing(body, arrival[0], len(raw))
+    text = _said(text, subject, body, is_new=not above, missing=missing)
+    mark = thread_mark(message_id or key, above, domain_of(reading.address))
+    answers = Answers(
+        to=_reply_address(message, sender, genuine=genuine, reading=reading),
+        name=name,
+        subject=subject,
+        message_id=message_id,
+        above=tuple(references(above[:-1], above[-1])) if above else (),
+        cc=_others(message, sender, reading) if reading.reply_all and genuine else (),
+    )
+    return Event(
+        platform="email",
+        instance=reading.instance,
+        account=reading.address,
+        kind="direct",
+        chat=sender,
+        sender=Sender(sender if genuine or reading.authserv_id is None else f"unverified:{sender}", name),
+        text=text,
+        dedupe_key=f"{key}:{sha256(head[2]).hexdigest()[:16]}",
+        thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
+        message_id=message_id or None,
+        quoted=quoted[:_QUOTED] or None,
+        reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
+        private_notice=genuine,
+        unsupported=None if text else _what(body, missing),
+        untrusted=not genuine,
+        sent_at=_sent_at(message, arrival[1]),
+        attachments=tuple(body.files),
+    )
+
+
+def _is_genuine(message: Message, sender: str, reading: Reading) -> bool:
+    if reading.authserv_id is None:
+        return reading.trust_from
+    results = raw_values(message, "Authentication-Results")
+    return is_genuine(results, reading.authserv_id, domain_of(sender))
+
+
+def _above(message: Message) -> list[str]:
+    """The mails before this one, the oldest first: RFC 5322, section 3.6.4."""
+    answered = ids(message, "In-Reply-To")
+    known = ids(message, "References") or answered[:1]
+    return list(dict.fromkeys([*known, *answered[:1]]))
+
+
+def _identity(message: Message) -> bytes:
+    """What stands for a Message-ID where there is none."""
+    fields = (value_of(message, name) for name in ("From", "To", "Date", "Subject", "In-Reply-To"))
+    return "\n".join(fields).encode("utf-8", "replace")
+
+
+def _reply_address(message: Message, sender: str, *, genuine: bool, reading: Reading) -> str:
+    """Reply-To is believed of those who are who they say: others could have us write to anybody, about anybody."""
+    wanted = raw_values(message, "Reply-To")
+    found = single_address(wanted[0]) if len(wanted) == 1 and genuine else None
+    return sender if found is None or reading.is_own(found[0]) else found[0]
+
+
+def _others(message: Message, sender: str, reading: Reading) -> tuple[str, ...]:
+    fields = [*raw_values(message, "To"), *raw_values(message, "Cc")]
+    found = [single_address(part) for value in fields for part in _listed(value)]
+    known = dict.fromkeys(address for item in found if item is not None for address in [item[0]])
+    others = tuple(a for a in known if a != sender and not reading.is_own(a))
+    return others if len(others) <= _MANY else ()
+
+
+def _listed(value: str) -> Sequence[str]:
+    """The single addresses of a list, cut at commas outside of quoted strings."""
+    parts: list[str] = [""]
+    quoted = False
+    for char in value:
+        quoted ^= char == '"'
+        if char == "," and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def _missing(body: Body, size: int, have: int) -> str:
+    return (
+        f"(This mail has {size / 1e6:.0f} MB; I only see its beginning.)" if size > have and body.text else ""
+    )
+
+
+def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) -> str:
+    """The words for the agent. The subject belongs to them where a conversation begins."""
+    text = text.strip()
+    if is_new and subject and not text.startswith("/"):
+        text = f"Subject: {subject}\n\n{text}" if text else ("" if body.files else subject)
+    if text and body.files and not text.startswith("/"):
+        names = ", ".join(file.name or file.mime for file in body.files[:20])
+        text = f"{text}\n\n(Attached, and not readable for me yet: {names})"
+    return f"{text}\n\n{missing}" if text and missing else text
+
+
+def _what(body: Body, missing: str) -> str:
+    """What a mail without words consists of."""
+    if body.files:
+        return ", ".join(file.name or file.mime for file in body.files[:5])
+    return missing or "a mail without text"
+
+
+def _sent_at(message: Message, received: float | None) -> float | None:
+    if received is not None:
+        return received
+    try:
+        return parsedate_to_datetime(value_of(message, "Date")).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def own_addresses(address: str, aliases: Sequence[str]) -> frozenset[str]:
+    """All that is ours, in the form that `Reading` compares. Raises `ValueError`."""
+    found = [canonical(text) for text in (address, *aliases)]
+    if None in found:
+        raise ValueError("no address")
+    return frozenset(base_address(a) for a in found if a is not None)

@@ -1,0 +1,161 @@
+"""The way in: what is new in the folder, each batch stored before it is marked as read; then wait for more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import structlog
+
+from adapters.email.folder import Folder, Found, Position
+from adapters.email.imap import ImapConnection, Refusal
+from adapters.email.loops import LoopGuard
+from adapters.email.parse import Reading, parse_mail
+from adapters.email.settings import EmailSettings
+from hermes import failpoint
+from hermes.adapter import Intake
+from hermes.clock import Clock
+from hermes.errors import AdapterError, StoreUnavailable
+from hermes.events import Parsed, Unparsable, Verdict, Watermark
+
+__all__ = ["Receiving"]
+
+_T = TypeVar("_T")
+_log = structlog.get_logger("adapters.email")
+_BATCH = 20
+_BYTES = 8_000_000
+"""A batch ends with the mail that makes it bigger: what is held in memory at once stays bounded."""
+_POLL = 60.0
+_TRIES = 3
+"""Connections on which a mail that the server does not give is asked for."""
+
+
+class Receiving:
+    """Reads one folder over any number of connections."""
+
+    def __init__(self, settings: EmailSettings, reading: Reading, clock: Clock) -> None:
+        self._settings = settings
+        self._reading = reading
+        self._clock = clock
+        self._guard = LoopGuard(settings.thread_rate, settings.sender_rate)
+        self._refused: dict[int, int] = {}
+        self._name = f"position:{reading.address}:{settings.folder}"
+
+    async def run(self, connection: ImapConnection, intake: Intake, connected: Callable[[], None]) -> None:
+        """Read and wait until cancelled. Raises `AdapterError` kinds when the connection is of no use any more."""
+        folder = Folder(connection, self._settings.folder, self._settings.max_size)
+        await folder.open()
+        position = await self._begin(folder, intake)
+        connected()
+        while True:
+            connection.news.clear()
+            intake.alive()
+            new = await folder.new(position)
+            for first in range(0, len(new), _BATCH):
+                uids = new[first : first + _BATCH]
+                position = await self._take(connection, folder, uids, position, intake)
+            if position.uid < position.old:
+                position = await self._rebuilt(position, intake)
+            if not new and not connection.news.is_set():
+                await self._wait(connection)
+
+    async def _begin(self, folder: Folder, intake: Intake) -> Position:
+        stored = Position.from_text(await self._stubbornly(intake, lambda: intake.read_watermark(self._name)))
+        everything = self._settings.first_start == "all"
+        position = folder.begin(stored, self._clock.time(), everything=everything)
+        if stored is None and not everything:
+            await self._commit([], position, intake)
+        if position.old:
+            _log.warning("email.folder_rebuilt", instance=self._reading.instance, mails=position.old)
+        return position
+
+    async def _rebuilt(self, position: Position, intake: Intake) -> Position:
+        """All of a rebuilt folder that may be new was taken; the rest is behind us."""
+        done = position.moved(max(position.uid, position.old), self._clock.time())
+        await self._commit([], done, intake)
+        return done
+
+    async def _take(
+        self,
+        connection: ImapConnection,
+        folder: Folder,
+        uids: Sequence[int],
+        position: Position,
+        intake: Intake,
+    ) -> Position:
+        """Store some mails, however long that takes, and mark those that were taken."""
+        found = {f.uid: f for f in await folder.describe(uids)}
+        waiting = [found[uid] for uid in uids if uid in found and _is_new(found[uid], position)]
+        while waiting:
+            mails, waiting = await self._fetched(folder, waiting)
+            items = [self._guard.judge(item, self._clock.monotonic()) for _, item in mails]
+            failpoint.reached("intake.parsed")
+            position = position.moved(mails[-1][0].uid, self._clock.time())
+            verdicts = await self._commit(items, position, intake)
+            await self._mark(connection, [m for m, _ in mails], verdicts)
+            failpoint.reached("intake.acknowledged")
+        last = uids[-1]
+        return position if position.uid >= last else position.moved(last, position.at)
+
+    async def _fetched(
+        self, folder: Folder, waiting: Sequence[Found]
+    ) -> tuple[list[tuple[Found, Parsed]], list[Found]]:
+        """The next mails, parsed, and those that are still to come."""
+        mails: list[tuple[Found, Parsed]] = []
+        size = 0
+        for number, mail in enumerate(waiting):
+            if size >= _BYTES:
+                return mails, list(waiting[number:])
+            raw = await folder.fetch(mail)
+            size += len(raw or b"")
+            mails.append((mail, await self._parsed(mail, raw)))
+        return mails, []
+
+    async def _parsed(self, mail: Found, raw: bytes | None) -> Parsed:
+        if raw is None:
+            tries = self._refused[mail.uid] = self._refused.get(mail.uid, 0) + 1
+            if tries < _TRIES:
+                raise AdapterError(f"The IMAP server gives nothing for mail {mail.uid}.")
+            return Unparsable("", f"the server gives nothing for mail {mail.uid}")
+        return await asyncio.to_thread(parse_mail, raw, mail.size, mail.at, self._reading)
+
+    async def _commit(self, items: Sequence[Parsed], position: Position, intake: Intake) -> Sequence[Verdict]:
+        watermark = Watermark(self._reading.instance, self._name, position.to_text())
+        return await self._stubbornly(intake, lambda: intake.take(items, watermark))
+
+    async def _mark(
+        self, connection: ImapConnection, mails: Sequence[Found], verdicts: Sequence[Verdict]
+    ) -> None:
+        """What was left alone stays unread, so that people find it."""
+        taken = [m.uid for m, v in zip(mails, verdicts, strict=True) if v.kind in ("accepted", "duplicate")]
+        if not taken or not self._settings.mark_seen:
+            return
+        try:
+            await connection.mark_seen(",".join(map(str, taken)))
+        except Refusal as e:
+            _log.info("email.not_marked", instance=self._reading.instance, error=str(e))
+
+    async def _wait(self, connection: ImapConnection) -> None:
+        """Until there is news, or it is time to look whether the connection still lives."""
+        every = self._settings.poll_every
+        if every is None and connection.idles:
+            await connection.idle(self._clock.sleep(self._settings.idle_renew))
+            return
+        await self._clock.sleep(every or _POLL)
+        await connection.noop()
+
+    async def _stubbornly(self, intake: Intake, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """Ask the store until it answers; meanwhile nothing is read and nothing is marked."""
+        pause = 1.0
+        while True:
+            try:
+                return await ask()
+            except StoreUnavailable:
+                intake.alive()
+                await self._clock.sleep(pause)
+                pause = min(5.0, pause * 1.5)
+
+
+def _is_new(mail: Found, position: Position) -> bool:
+    return mail.uid > position.old or mail.at is None or mail.at > position.since
