@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.peers.model import ModelPeer
+from tests.peers.slack import SlackPeer
 from tests.peers.telegram import TelegramPeer
 
 
@@ -23,5 +24,13 @@ async def telegram_peer() -> AsyncIterator[TelegramPeer]:
 async def model_peer() -> AsyncIterator[ModelPeer]:
     """A running model server with all checks; fails the test at its end if there were violations."""
     async with ModelPeer() as peer:
+        yield peer
+        assert peer.violations == []
+
+
+@pytest.fixture
+async def slack_peer() -> AsyncIterator[SlackPeer]:
+    """A running Slack workspace; fails the test at its end if there were violations."""
+    async with SlackPeer() as peer:
         yield peer
         assert peer.violations == []

@@ -1,0 +1,173 @@
+"""The adapter: signs in, listens (or is called), sends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adapters.markdown.live import settled
+from adapters.slack.client import WebApi
+from adapters.slack.outward import WINDOW, Outward
+from adapters.slack.parse import Account, Reading
+from adapters.slack.render import render
+from adapters.slack.requests import Endpoint
+from adapters.slack.settings import SlackSettings
+from adapters.slack.socket import Sockets
+from adapters.slack.taking import Taking
+from adapters.slack.troubles import Troubles
+from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
+from hermes.config import PlatformSettings, Rate
+from hermes.errors import AdapterError
+from hermes.events import Target
+
+if TYPE_CHECKING:
+    from aiohttp.web import UrlDispatcher
+
+__all__ = ["Slack", "SlackByHttp", "account_of", "build"]
+
+_PACE = Pace(bot=Rate(240, 60), chat=Rate(1, 1))
+"""One message a second in a channel, "several hundred" a minute in a workspace:
+https://docs.slack.dev/apis/web-api/rate-limits"""
+
+_EDIT_EVERY = 3.0
+"""`chat.update` may be called some fifty times a minute in the whole workspace (tier 3)."""
+
+_PULSE = 30.0
+
+
+class Slack:
+    """One app in one workspace, by Socket Mode."""
+
+    def __init__(self, settings: SlackSettings, context: AdapterContext) -> None:
+        self._settings = settings
+        self._context = context
+        self._api = WebApi(settings.bot_token.get_secret_value(), settings.base_url, context.network)
+        self._outward = Outward(self._api, context.clock)
+        is_free = settings.rate == "off"
+        self.capabilities = Capabilities(
+            deduplicates=True,
+            dedupe_window=WINDOW,
+            typing=True,
+            edits=True,
+            edit_every=1.0 if is_free else _EDIT_EVERY,
+            edit_every_group=1.0 if is_free else _EDIT_EVERY,
+            silence=settings.ping_every * 3 + 60,
+            pace=Pace() if is_free else _PACE,
+        )
+
+    async def run(self, intake: Intake) -> None:
+        """Listen until cancelled; failures that pass are waited out here. Raises `Unauthorized`."""
+        intake.state("connecting")
+        troubles = Troubles(self._context.clock, self._context.instance, intake)
+        account = await self._sign_in(troubles)
+        intake.alive()
+        await self._serve(self._taking(account), intake, troubles)
+
+    async def _serve(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
+        token = self._settings.app_token
+        sockets = Sockets(
+            self._api,
+            token.get_secret_value() if token else "",
+            self._context.clock,
+            self._settings.ping_every,
+        )
+        await _first_of(take=taking.run(intake), listen=sockets.run(taking, intake, troubles))
+
+    async def _sign_in(self, troubles: Troubles) -> Account:
+        """Learn who we are."""
+        while True:
+            try:
+                return account_of(await self._api.call("auth.test"))
+            except AdapterError as e:
+                await troubles.met(e)
+
+    def _taking(self, account: Account) -> Taking:
+        settings = self._settings
+        reading = Reading(
+            self._context.instance,
+            account,
+            settings.mention,
+            settings.thread_mention,
+            settings.reply_in,
+            frozenset(command.name for command in self._context.commands),
+        )
+        return Taking(reading, self._context.clock)
+
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+        """See `Adapter.render`; `Piece.format` holds the message's mrkdwn."""
+        return render(markdown, target.answers, self._settings.pings)
+
+    async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        """See `Adapter.send`. A repeat is looked for first, by the metadata of the earlier message."""
+        return await self._outward.send(target, piece, key, again=again)
+
+    def render_live(self, markdown: str, target: Target) -> Piece | None:
+        """See `EditingAdapter.render_live`. A command's answer does not grow: it may have to be sent otherwise."""
+        if target.answers is not None:
+            return None
+        pieces = self.render(settled(markdown), target)
+        return pieces[0] if pieces else None
+
+    async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
+        """See `EditingAdapter.edit`."""
+        return await self._outward.edit(target, message_id, piece)
+
+    async def typing(self, target: Target) -> None:
+        """See `Adapter.typing`. Slack shows it in threads alone."""
+        await self._outward.typing(target)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._api.aclose()
+
+
+class SlackByHttp(Slack):
+    """One app in one workspace; Slack posts to the shared HTTP server, at `/INSTANCE/events`."""
+
+    _endpoint: Endpoint | None = None
+
+    def mount(self, router: UrlDispatcher, intake: Intake) -> None:
+        """Add the request URL, one for events and commands."""
+        secret = self._settings.signing_secret
+        endpoint = Endpoint(
+            self._context.instance, secret.get_secret_value() if secret else "", self._context.clock, intake
+        )
+        router.add_post(f"/{self._context.instance}/events", endpoint.handle)
+        self._endpoint = endpoint
+
+    async def _serve(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
+        if self._endpoint is not None:
+            self._endpoint.taking = taking
+        troubles.over()
+        while True:
+            intake.alive()
+            await self._context.clock.sleep(_PULSE)
+
+
+def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
+    """Make the adapter."""
+    if not isinstance(settings, SlackSettings):
+        raise TypeError(f"slack got {type(settings).__name__}")
+    return SlackByHttp(settings, context) if settings.mode == "http" else Slack(settings, context)
+
+
+def account_of(me: Mapping[str, Any]) -> Account:
+    """Who we are. Raises `AdapterError` when the answer does not say it."""
+    team, user, bot = me.get("team_id"), me.get("user_id"), me.get("bot_id")
+    if isinstance(team, str) and isinstance(user, str):
+        return Account(team, user, bot if isinstance(bot, str) else "")
+    raise AdapterError("Slack's answer to auth.test has no team_id and user_id; check base_url.")
+
+
+async def _first_of(**works: Coroutine[Any, Any, None]) -> None:
+    """Do them beside each other until one ends; the others end with it, and its error is raised."""
+    tasks = [asyncio.create_task(work, name=f"slack {name}") for name, work in works.items()]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=3.0)
+    for task in done:
+        task.result()

@@ -1,0 +1,210 @@
+"""One delivery of Slack becomes one `Parsed`. Pure; whatever it looks like, nothing is raised.
+
+Source: https://docs.slack.dev/reference/events/message and its subtypes, /app_mention, and
+https://docs.slack.dev/interactivity/implementing-slash-commands . `message` and `app_mention` may both tell of one
+post, and deliveries are repeated under new envelopes: a post is known by channel, `ts` and `edited.ts` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adapters.slack.files import read_files, word_for
+from adapters.slack.markup import Said, read_text
+from adapters.slack.threads import thread_name
+from hermes.events import ChatKind, Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.messages import scrub_surrogates
+
+__all__ = ["Account", "Reading", "parse_delivery"]
+
+_TS = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
+_SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
+_EDITS = {"message_changed": "edited", "message_deleted": "deleted", "bot_message": "bot message"}
+_RAW = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Our own app in a workspace, as auth.test tells it."""
+
+    team: str
+    user: str
+    bot: str = ""
+
+    @property
+    def id(self) -> str:
+        """The workspace and our user there: two apps never share it."""
+        return f"{self.team}.{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a delivery is read with. threads: names of those in which we take part (`thread_name`)."""
+
+    instance: str
+    account: Account
+    mention: Literal["required", "off"] = "required"
+    thread_mention: Literal["required", "off"] = "off"
+    reply_in: Literal["thread", "channel"] = "thread"
+    commands: Container[str] = frozenset()
+    threads: Container[str] = field(default=frozenset())
+
+
+def parse_delivery(kind: str, payload: object, reading: Reading) -> Parsed:
+    """What a delivery holds as an event, or why there is none. kind: the envelope's type."""
+    try:
+        if kind == "events_api":
+            return _callback(_mapping(payload, "payload"), reading)
+        if kind == "slash_commands":
+            return _command(_mapping(payload, "payload"), reading)
+    except (ValueError, OverflowError, RecursionError) as e:
+        return Unparsable(_raw(payload), str(e) or type(e).__name__)
+    return Ignored("no message")
+
+
+def _raw(payload: object) -> str:
+    try:
+        return json.dumps(payload)[:_RAW]
+    except (ValueError, RecursionError, TypeError):
+        return "(cannot be shown)"
+
+
+def _callback(payload: Mapping[str, Any], reading: Reading) -> Parsed:
+    event = _mapping(payload.get("event"), "event")
+    match event.get("type"):
+        case "message":
+            return _message(event, reading, is_mention=False)
+        case "app_mention":
+            return Ignored("edited") if "edited" in event else _message(event, reading, is_mention=True)
+        case "assistant_thread_started" | "assistant_thread_context_changed":
+            return Ignored("assistant thread")
+        case str():
+            return Ignored("no message")
+    raise ValueError("the event has no type")
+
+
+def _message(event: Mapping[str, Any], reading: Reading, *, is_mention: bool) -> Parsed:
+    subtype = _text(event, "subtype") or None
+    if event.get("user") == reading.account.user or _bot(event) == reading.account.bot != "":
+        return Ignored("own message")
+    if subtype not in _SPOKEN or event.get("hidden") is True:
+        return Ignored(_EDITS.get(str(subtype), "service message"))
+    if _bot(event) or event.get("user") == "USLACKBOT":
+        return Ignored("bot message")
+    said = read_text(_text(event, "text"), reading.account.user)
+    if is_mention and not said.to_us:
+        said = Said(said.text, to_us=True)
+    media = word_for(event)
+    if not said.text and media is None and not said.to_us:
+        return Ignored("service message")
+    return _event(event, said, media, reading)
+
+
+def _bot(event: Mapping[str, Any]) -> str:
+    found = event.get("bot_id")
+    return found if isinstance(found, str) else ""
+
+
+def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Reading) -> Event:
+    chat, number, user = _id(event, "channel"), _number(event, "ts"), _id(event, "user")
+    kind = _kind(chat, event)
+    begun = _number(event, "thread_ts") if event.get("thread_ts") is not None else None
+    thread = begun
+    if kind == "group" and begun is None and reading.reply_in == "thread":
+        thread = number
+    edited = event.get("edited")
+    revision = _number(edited, "ts") if isinstance(edited, Mapping) else ""
+    return Event(
+        platform="slack",
+        instance=reading.instance,
+        account=reading.account.id,
+        kind=kind,
+        chat=chat,
+        sender=Sender(user),
+        text=said.text or ("" if media else "/help"),  # our name alone
+        dedupe_key=f"{reading.account.team}:{chat}:{number}:{revision}",
+        thread=thread,
+        message_id=number,
+        addressed=kind == "direct" or _is_meant(event, said, begun, reading),
+        reply_to=(Target(reading.instance, chat, thread),),
+        private_notice=kind == "direct",
+        unsupported=None if said.text else media,
+        sent_at=float(number),
+        attachments=read_files(event),
+    )
+
+
+def _is_meant(event: Mapping[str, Any], said: Said, thread: str | None, reading: Reading) -> bool:
+    """Whether a message in a channel or a group is for us."""
+    if said.to_us or reading.mention == "off":
+        return True
+    if thread is None or reading.thread_mention == "required" or said.elsewhere:
+        return False
+    is_ours = event.get("parent_user_id") == reading.account.user
+    return is_ours or thread_name(_id(event, "channel"), thread) in reading.threads
+
+
+def _kind(chat: str, event: Mapping[str, Any]) -> ChatKind:
+    """Channels and group messages are one kind: `app_mention` does not tell them apart."""
+    return "direct" if chat.startswith("D") or event.get("channel_type") == "im" else "group"
+
+
+def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
+    chat, user, trigger = (_id(payload, key) for key in ("channel_id", "user_id", "trigger_id"))
+    kind = _kind(chat, {})
+    link = _text(payload, "response_url") or None
+    said = read_text(_text(payload, "text"), "")
+    return Event(
+        platform="slack",
+        instance=reading.instance,
+        account=reading.account.id,
+        kind=kind,
+        chat=chat,
+        sender=Sender(user, _text(payload, "user_name")),
+        text=_spelled(said.text, reading.commands),
+        dedupe_key=f"{reading.account.team}:{chat}:command:{trigger}",
+        reply_to=(Target(reading.instance, chat, None, link),),
+        private_notice=kind == "direct",
+    )
+
+
+def _spelled(text: str, commands: Container[str]) -> str:
+    """Slack keeps the line that begins with "/" for itself, so `/hermes stop` means our `/stop`."""
+    if not text:
+        return "/help"
+    return f"/{text}" if text in commands else text
+
+
+def _mapping(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is no object")  # noqa: TRY004  what came from outside is a wrong value
+    return value
+
+
+def _id(holder: Mapping[str, Any], key: str) -> str:
+    value = _text(holder, key)
+    if not value or len(value) > 256:
+        raise ValueError(f"{key} is no id")
+    return value
+
+
+def _number(holder: Mapping[str, Any], key: str) -> str:
+    """A message's number. It is text: as a float its last digits would be lost."""
+    value = _text(holder, key)
+    if not _TS.fullmatch(value):
+        raise ValueError(f"{key} is no message number")
+    return value
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    """A text, empty where there is none. Halves of surrogate pairs, which nothing can store, are replaced."""
+    value = holder.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"{key} is no text")  # noqa: TRY004  what came from outside is a wrong value
+    return scrub_surrogates(value)

@@ -1,0 +1,81 @@
+"""What one send asks of the Web API, what to ask instead when that is refused, and how an earlier try is known.
+
+Pure. Source: https://docs.slack.dev/reference/methods/chat.postMessage and https://docs.slack.dev/messaging/message-metadata .
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from adapters.slack.failures import Refused
+from adapters.slack.render import AGAIN
+from hermes.adapter import Piece
+
+__all__ = ["Call", "find_sent", "mark_of", "remedy", "send_call"]
+
+EVENT_TYPE = "hermes_piece"
+_NO_THREAD = frozenset(
+    {"cannot_reply_to_message", "thread_not_found", "invalid_thread_ts", "message_not_found"}
+)
+_NO_METADATA = frozenset({"invalid_metadata_format", "invalid_metadata_schema", "metadata_too_large"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One chat.postMessage. mark: what the message is known by; `None`: it carries none."""
+
+    chat: str
+    text: str
+    thread: str | None = None
+    mark: str | None = None
+
+    def params(self) -> dict[str, Any]:
+        """The method's parameters. Links are not unfolded: a page's picture is no part of an answer."""
+        params: dict[str, Any] = {
+            "channel": self.chat,
+            "text": self.text,
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        if self.thread is not None:
+            params["thread_ts"] = self.thread
+        if self.mark is not None:
+            params["metadata"] = {"event_type": EVENT_TYPE, "event_payload": {"key": self.mark}}
+        return params
+
+
+def mark_of(key: str) -> str:
+    """What a piece's message is known by. The key itself names conversations, which others need not see."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def send_call(chat: str, thread: str | None, piece: Piece, key: str, *, is_marked: bool = False) -> Call:
+    """The call for a piece; `is_marked`: its repeat shall be recognised as one."""
+    source = piece.format.get("text")
+    text = source if isinstance(source, str) else piece.text
+    return Call(chat, AGAIN + text if is_marked else text, thread, mark_of(key))
+
+
+def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
+    """What to ask instead, with a note for the log; `None`: the refusal stands."""
+    if call.thread is not None and refused.error in _NO_THREAD:
+        return replace(call, thread=None), f"thread {call.thread} cannot be answered in; sent without it"
+    if call.mark is not None and refused.error in _NO_METADATA:
+        return replace(call, mark=None), "sent without metadata"
+    return None
+
+
+def find_sent(answer: Mapping[str, Any], key: str) -> str | None:
+    """The number of the message in a page of a conversation that an earlier try has made."""
+    messages, mark = answer.get("messages"), mark_of(key)
+    for message in messages if isinstance(messages, list) else ():
+        metadata = message.get("metadata") if isinstance(message, Mapping) else None
+        if not isinstance(metadata, Mapping) or metadata.get("event_type") != EVENT_TYPE:
+            continue
+        payload = metadata.get("event_payload")
+        if isinstance(payload, Mapping) and payload.get("key") == mark and isinstance(message.get("ts"), str):
+            return str(message["ts"])
+    return None

@@ -1,0 +1,120 @@
+"""The way in: every delivery is stored before Slack is told that we have it.
+
+Slack repeats what it was not told about: after some seconds, a minute, five minutes, and then no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from adapters.slack.parse import Reading, parse_delivery
+from adapters.slack.threads import Threads, thread_name
+from hermes import failpoint
+from hermes.adapter import Intake
+from hermes.clock import Clock
+from hermes.errors import StoreUnavailable
+from hermes.events import Event, Parsed, Verdict, Watermark
+
+__all__ = ["Delivery", "Taking"]
+
+_log = structlog.get_logger("adapters.slack")
+_BATCH = 64
+_WAITING = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What Slack has brought. kind: the envelope's type. told: tells Slack that it is stored."""
+
+    kind: str
+    payload: object
+    told: Callable[[], Awaitable[None]]
+
+
+class Taking:
+    """Stores deliveries in the order in which they came, many at once where many wait."""
+
+    def __init__(self, reading: Reading, clock: Clock) -> None:
+        self._reading = reading
+        self._clock = clock
+        self._name = f"threads:{reading.account.id}"
+        self._threads: Threads | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._waiting: asyncio.Queue[Delivery] = asyncio.Queue(_WAITING)
+
+    def put(self, delivery: Delivery) -> None:
+        """Let it wait for `run`. When too many wait it is passed over, and Slack will repeat it."""
+        try:
+            self._waiting.put_nowait(delivery)
+        except asyncio.QueueFull:
+            _log.warning("slack.too_many_wait", instance=self._reading.instance, waiting=_WAITING)
+
+    async def settled(self) -> None:
+        """Return when nothing waits."""
+        await self._waiting.join()
+
+    async def run(self, intake: Intake) -> None:
+        """Store what waits, and tell Slack, until cancelled."""
+        while True:
+            batch = [await self._waiting.get()]
+            while len(batch) < _BATCH and not self._waiting.empty():
+                batch.append(self._waiting.get_nowait())
+            await self._stubbornly(batch, intake)
+            for delivery in batch:
+                await delivery.told()
+                self._waiting.task_done()
+            failpoint.reached("intake.acknowledged")
+
+    async def take(self, batch: Sequence[tuple[str, object]], intake: Intake) -> Sequence[Verdict]:
+        """Store deliveries (kind, payload). Raises `StoreUnavailable`: then nothing of them was taken."""
+        async with self._one_at_a_time:
+            threads = self._threads or await self._load(intake)
+            reading = replace(self._reading, threads=threads)
+            items: list[Parsed] = []
+            joined: list[str | None] = []
+            for kind, payload in batch:
+                items.append(parse_delivery(kind, payload, reading))
+                joined.append(_join(threads, items[-1]))
+            failpoint.reached("intake.parsed")
+            mark = Watermark(reading.instance, self._name, threads.to_text()) if any(joined) else None
+            try:
+                verdicts = await intake.take(items, mark)
+            except StoreUnavailable:
+                _leave(threads, joined)
+                raise
+            _leave(threads, [n for n, v in zip(joined, verdicts, strict=True) if v.kind == "refused"])
+            return verdicts
+
+    async def _load(self, intake: Intake) -> Threads:
+        self._threads = Threads.from_text(await intake.read_watermark(self._name))
+        return self._threads
+
+    async def _stubbornly(self, batch: Sequence[Delivery], intake: Intake) -> None:
+        """Try until it is stored; meanwhile Slack is told nothing."""
+        pause = 1.0
+        while True:
+            try:
+                await self.take([(d.kind, d.payload) for d in batch], intake)
+            except StoreUnavailable:
+                await self._clock.sleep(pause)
+                pause = min(5.0, pause * 1.5)
+            else:
+                return
+
+
+def _join(threads: Threads, item: Parsed) -> str | None:
+    """The thread in which this message makes us take part, if that is new."""
+    if not isinstance(item, Event) or item.kind != "group" or item.thread is None or not item.addressed:
+        return None
+    name = thread_name(item.chat, item.thread)
+    return name if threads.join(name) else None
+
+
+def _leave(threads: Threads, names: Sequence[str | None]) -> None:
+    for name in names:
+        if name is not None:
+            threads.leave(name)

@@ -1,0 +1,130 @@
+"""The methods of the Web API that the peer offers, over its world. https://docs.slack.dev/reference/methods"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.peers.slack.spec import LONGEST_TEXT
+from tests.peers.slack.world import BOT, TEAM, USER, Channel, Message, World
+
+SCOPES = (
+    "app_mentions:read,assistant:write,channels:history,chat:write,chat:write.public,commands,groups:history,"
+    "im:history,im:write,mpim:history,users:read"
+)
+_Params = Mapping[str, Any]
+
+
+class Refusal(Exception):
+    """The server's ordinary answer to a call that cannot be done."""
+
+    def __init__(self, error: str, **more: Any) -> None:
+        super().__init__(error)
+        self.body = {"ok": False, "error": error, **more}
+
+
+class Methods:
+    """Carries calls out. page: messages in one answer; longest: characters of a text, if fewer than documented."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.page = 200
+        self.longest = 40_000
+        self.has_history = True
+        self._table: dict[str, Callable[[_Params], dict[str, Any]]] = {
+            "auth.test": self._auth_test,
+            "chat.postMessage": self._post,
+            "chat.update": self._update,
+            "conversations.open": self._open,
+            "conversations.history": self._history,
+            "conversations.replies": self._replies,
+            "assistant.threads.setStatus": self._status,
+        }
+
+    def __contains__(self, method: str) -> bool:
+        return method in self._table
+
+    def run(self, method: str, params: _Params) -> dict[str, Any]:
+        """The answer. Raises `Refusal`."""
+        return {"ok": True, **self._table[method](params)}
+
+    def _auth_test(self, _: _Params) -> dict[str, Any]:
+        return {
+            "url": "https://peer.slack.com/", "team": "Peer", "user": "hermes", "team_id": TEAM, "user_id": USER,
+            "bot_id": BOT, "is_enterprise_install": False,
+        }  # fmt: skip
+
+    def _channel(self, name: str) -> Channel:
+        found = self._world.channels.get(name)
+        if found is None:
+            raise Refusal("channel_not_found")
+        return found
+
+    def _post(self, params: _Params) -> dict[str, Any]:
+        channel = self._channel(params["channel"])
+        if not channel.is_member:
+            raise Refusal("not_in_channel")
+        if channel.is_archived:
+            raise Refusal("is_archived")
+        self._check_text("chat.postMessage", params)
+        thread = params.get("thread_ts")
+        if thread is not None and channel.find(thread) is None:
+            raise Refusal("thread_not_found")
+        message = Message(self._world.next_ts(), USER, params["text"], thread, params.get("metadata"))
+        channel.messages.append(message)
+        return {"channel": channel.id, "ts": message.ts, "message": message.wire(with_metadata=True)}
+
+    def _update(self, params: _Params) -> dict[str, Any]:
+        channel = self._channel(params["channel"])
+        message = channel.find(params["ts"])
+        if message is None:
+            raise Refusal("message_not_found")
+        if message.user != USER:
+            raise Refusal("cant_update_message")
+        self._check_text("chat.update", params)
+        message.versions.append(message.source)
+        message.source = params["text"]
+        return {"channel": channel.id, "ts": message.ts, "text": message.source}
+
+    def _check_text(self, method: str, params: _Params) -> None:
+        if not params.get("text"):
+            raise Refusal("no_text")
+        if len(params["text"]) > min(self.longest, LONGEST_TEXT[method]):
+            raise Refusal("msg_too_long")
+
+    def _open(self, params: _Params) -> dict[str, Any]:
+        if not str(params.get("users", "")).startswith("U"):
+            raise Refusal("user_not_found")
+        channel = self._world.add_channel(f"D{params['users'][1:]}", "im")
+        return {"channel": {"id": channel.id}}
+
+    def _history(self, params: _Params) -> dict[str, Any]:
+        channel = self._readable(params)
+        found = [m for m in channel.messages if m.thread_ts in (None, m.ts)]
+        return self._paged(params, found[::-1])
+
+    def _replies(self, params: _Params) -> dict[str, Any]:
+        channel = self._readable(params)
+        if channel.find(params["ts"]) is None:
+            raise Refusal("thread_not_found")
+        return self._paged(params, [m for m in channel.messages if params["ts"] in (m.ts, m.thread_ts)])
+
+    def _readable(self, params: _Params) -> Channel:
+        if not self.has_history:
+            raise Refusal("missing_scope", needed="channels:history", provided="chat:write")
+        return self._channel(params["channel"])
+
+    def _paged(self, params: _Params, found: list[Message]) -> dict[str, Any]:
+        oldest = float(params.get("oldest") or 0)
+        newer = [m for m in found if m.only_for is None and float(m.ts) > oldest]
+        start, size = int(params.get("cursor") or 0), min(self.page, int(params.get("limit", 100)))
+        more = start + size < len(newer)
+        with_metadata = str(params.get("include_all_metadata", "")).lower() in ("true", "1")
+        return {
+            "messages": [m.wire(with_metadata=with_metadata) for m in newer[start : start + size]],
+            "has_more": more,
+            "response_metadata": {"next_cursor": str(start + size) if more else ""},
+        }
+
+    def _status(self, params: _Params) -> dict[str, Any]:
+        if self._channel(params["channel_id"]).find(params["thread_ts"]) is None:
+            raise Refusal("thread_not_found")
+        return {}

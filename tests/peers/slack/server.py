@@ -1,0 +1,276 @@
+"""The server: Web API and Socket Mode in one; reads calls, checks them, shows planned faults, keeps a journal."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.peers.faults import Fault, FaultPlan
+from tests.peers.journal import Changes, Journal
+from tests.peers.serving import LoopbackServer, cut
+from tests.peers.slack.control import routes
+from tests.peers.slack.links import Envelope, Links
+from tests.peers.slack.methods import SCOPES, Methods, Refusal
+from tests.peers.slack.spec import web_api
+from tests.peers.slack.world import TEAM, Channel, World
+
+BOT_TOKEN, APP_TOKEN, SIGNING_SECRET = "xoxb-1-peer", "xapp-1-peer", "peer-signing-secret"
+_OPENING = "apps.connections.open"
+
+
+def refused(error: str, *, times: int = 1, **match: Any) -> Fault:
+    """An answer `ok: false`; nothing is done."""
+    return Fault("status", 200, error, match=match, times=times)
+
+
+def slower(retry_after: int, *, times: int = 1, status: int = 429, **match: Any) -> Fault:
+    """429 (or 200 with `ratelimited`) and `Retry-After`."""
+    return Fault("status", status, "ratelimited", retry_after=retry_after, match=match, times=times)
+
+
+@dataclass(slots=True)
+class Call:
+    """One call in the journal; `outcome` is ok, refused, violation, client-gone, or `fault:KIND`."""
+
+    method: str
+    params: dict[str, Any]
+    content_type: str
+    began: float = field(default_factory=time.monotonic)
+    status: int = 0
+    outcome: str = "running"
+
+    def summary(self) -> dict[str, object]:
+        """The call as plain JSON."""
+        return {
+            name: getattr(self, name) for name in ("method", "params", "content_type", "began", "outcome")
+        }
+
+
+class SlackPeer:
+    """A workspace on loopback with one app in it. `base_url` is what the client wants.
+
+    `violations` are calls that no correct client makes.
+    """
+
+    def __init__(self, port: int = 0, *, journal: Path | None = None) -> None:
+        self.faults = FaultPlan()
+        self.violations: list[str] = []
+        self.journal: Journal[Call] = Journal(journal)
+        self.changes = Changes()
+        self.world = World()
+        self.methods = Methods(self.world)
+        self.links = Links(self.changes.notify)
+        self.responses: list[dict[str, Any]] = []
+        self.answers_responses = 5
+        self.scopes = SCOPES
+        self._spec = web_api()
+        self.server = LoopbackServer(self._application(), port)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    @property
+    def base(self) -> str:
+        """`http://127.0.0.1:PORT`."""
+        return self.server.base
+
+    @property
+    def base_url(self) -> str:
+        """Where the Web API is."""
+        return f"{self.base}/api/"
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """What stands under `platforms.slack`."""
+        tokens = {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN}
+        return {**tokens, "base_url": self.base_url, "allow_from": ["*"], "rate": "off", **more}
+
+    async def start(self) -> Self:
+        """Begin to serve."""
+        self.journal.start()
+        await self.server.start()
+        return self
+
+    async def stop(self) -> None:
+        """Close everything, complete the journal file."""
+        self.server.stopping.set()
+        await self.links.close()
+        await self.server.stop()
+        await self.journal.aclose()
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # -- what people do ----------------------------------------------------------------------------
+
+    async def push(self, text: str, channel: str = "D1", user: str = "U1", **more: Any) -> Envelope:
+        """A person writes; see `World.say`."""
+        return await self.links.deliver("events_api", self.world.say(text, channel, user, **more))
+
+    async def push_command(self, text: str, channel: str = "C1", user: str = "U1") -> Envelope:
+        """A person gives the command."""
+        url = f"{self.base}/commands/{TEAM}/{len(self.links.envelopes)}"
+        return await self.links.deliver(
+            "slash_commands", self.world.command(text, channel, user, response_url=url)
+        )
+
+    async def push_raw(self, event: Any, kind: str = "events_api") -> Envelope:
+        """Any event, in its wrapper."""
+        return await self.links.deliver(kind, self.world.callback(event))
+
+    # -- what tests look at ------------------------------------------------------------------------
+
+    @property
+    def channels(self) -> Mapping[str, Channel]:
+        """Conversations by id."""
+        return self.world.channels
+
+    def texts(self, channel: str, thread: str | None = None) -> list[str]:
+        """What the app shows there."""
+        return self.channels[channel].texts(thread) if channel in self.channels else []
+
+    def calls(self, method: str | None = None, **match: Any) -> list[Call]:
+        """Calls of the journal in order of arrival, by method and by parameters."""
+        return [
+            call
+            for call in self.journal
+            if method in (None, call.method) and all(call.params.get(k) == v for k, v in match.items())
+        ]
+
+    async def wait_for(self, condition: Callable[[], bool], timeout: float = 10.0) -> None:
+        """Wait until `condition` holds; looked at when calls come or end, and at frames."""
+        await self.changes.wait_for(condition, timeout)
+
+    async def wait_text(self, channel: str, contains: str, timeout: float = 10.0) -> str:
+        """Wait until the app shows a text that contains these words in a channel; returns that text."""
+
+        def shown() -> list[str]:
+            return [text for text in self.texts(channel) if contains in text]
+
+        await self.wait_for(lambda: bool(shown()), timeout)
+        return shown()[0]
+
+    async def connected(self, times: int = 1) -> None:
+        """Wait until there were so many connections and the newest is open."""
+        await self.wait_for(lambda: self.links.opened >= times and self.links.current is not None)
+
+    async def acknowledged(self) -> None:
+        """Wait until every envelope is acknowledged."""
+        await self.wait_for(lambda: not self.links.unacknowledged)
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def _application(self) -> web.Application:
+        app = web.Application(client_max_size=16 << 20)
+        app.add_routes(routes(self))
+        app.router.add_route("*", "/api/{method}", self._handle)
+        app.router.add_get("/link", self.links.handle)
+        app.router.add_post("/commands/{team}/{number}", self._respond)
+        return app
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self.server.count_connection(request)
+        method = request.match_info["method"]
+        if not self._spec.knows(method):
+            self.violations.append(f"unknown method {method!r}")
+            return web.json_response({"ok": False, "error": "unknown_method"})
+        if fault := self.faults.take(method, None):
+            self._finish(self._note(method, {}, ""), 0, f"fault:{fault.kind}")
+            return cut(request)
+        params = await _read(request)
+        call = self._note(method, params, request.content_type)
+        try:
+            return await self._serve(request, call)
+        except asyncio.CancelledError:
+            self._finish(call, 0, "client-gone")
+            raise
+
+    async def _serve(self, request: web.Request, call: Call) -> web.StreamResponse:
+        fault = self.faults.take(call.method, call.params)
+        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+            return early
+        body = self._work(request, call)
+        if fault is not None:
+            self._finish(call, 200, f"fault:{fault.kind}")
+        if fault is not None and fault.kind == "lost":
+            return cut(request)
+        if fault is not None and fault.kind == "malformed":
+            return web.Response(text=json.dumps(body)[:-3], content_type="application/json")
+        return web.json_response(body, headers={"x-oauth-scopes": self.scopes})
+
+    async def _before(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse | None:
+        """Show a fault that keeps the work from being done; None lets it go on."""
+        if fault.kind in ("lost", "malformed"):
+            return None
+        if fault.kind == "delay":
+            await asyncio.sleep(fault.seconds)
+            return None
+        self._finish(call, fault.status, f"fault:{fault.kind}")
+        if fault.kind == "status":
+            waits = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
+            if fault.status >= 500:
+                return web.Response(
+                    status=fault.status, text="<html>upstream</html>", content_type="text/html"
+                )
+            body = {"ok": False, "error": fault.description, **fault.parameters}
+            return web.json_response(body, status=fault.status, headers=waits)
+        if fault.kind == "hang":
+            await self.server.hang()
+        return cut(request)
+
+    def _work(self, request: web.Request, call: Call) -> dict[str, Any]:
+        wanted = APP_TOKEN if call.method == _OPENING else BOT_TOKEN
+        if request.headers.get("Authorization") != f"Bearer {wanted}":
+            self._finish(call, 200, "refused")
+            return {"ok": False, "error": "invalid_auth"}
+        faults = self._spec.faults(call.method, request.method, call.content_type, call.params)
+        if faults:
+            self.violations += faults
+            self._finish(call, 200, "violation")
+            return {"ok": False, "error": "invalid_arguments", "response_metadata": {"messages": faults}}
+        if call.method == _OPENING:
+            self._finish(call, 200, "ok")
+            return {"ok": True, "url": f"ws://{self.base[7:]}/link?ticket={self.links.ticket()}&app_id=A1"}
+        try:
+            body = self.methods.run(call.method, call.params)
+        except Refusal as refusal:
+            self._finish(call, 200, "refused")
+            return refusal.body
+        self._finish(call, 200, "ok")
+        return body
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        """A command's `response_url`: five times within half an hour."""
+        if self.answers_responses == 0:
+            return web.Response(status=404, text="used_url")
+        self.answers_responses -= 1
+        self.responses.append(await request.json())
+        self.changes.notify()
+        return web.Response(text="ok")
+
+    def _note(self, method: str, params: dict[str, Any], content_type: str) -> Call:
+        call = Call(method, params, content_type)
+        self.journal.add(call)
+        self.changes.notify()
+        return call
+
+    def _finish(self, call: Call, status: int, outcome: str) -> None:
+        call.status, call.outcome = status, outcome
+        self.journal.write(call)
+        self.changes.notify()
+
+
+async def _read(request: web.Request) -> dict[str, Any]:
+    params: dict[str, Any] = dict(request.query)
+    if request.content_type == "application/json":
+        text = await request.text()
+        params |= json.loads(text) if text else {}
+    else:
+        params |= {key: str(value) for key, value in (await request.post()).items()}
+    return params

@@ -1,0 +1,145 @@
+"""The workspace: conversations with the messages that are shown, and the payloads that tell of what people do."""
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.peers.slack.mrkdwn import displayed
+
+TEAM, USER, BOT, APP = "T1", "UBOT", "B1", "A1"
+_FIRST = 1_700_000_000
+
+
+@dataclass(slots=True)
+class Message:
+    """One message. `source`: its mrkdwn as sent; `versions`: what it was before edits."""
+
+    ts: str
+    user: str
+    source: str
+    thread_ts: str | None = None
+    metadata: dict[str, Any] | None = None
+    only_for: str | None = None
+    versions: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """As people see it."""
+        return displayed(self.source)
+
+    def wire(self, *, with_metadata: bool) -> dict[str, Any]:
+        """As the Web API shows it."""
+        shown: dict[str, Any] = {"type": "message", "user": self.user, "ts": self.ts, "text": self.source}
+        if self.thread_ts is not None:
+            shown["thread_ts"] = self.thread_ts
+        if self.user == USER:
+            shown["bot_id"] = BOT
+        if with_metadata and self.metadata is not None:
+            shown["metadata"] = self.metadata
+        return shown
+
+    def summary(self) -> dict[str, Any]:
+        """As plain JSON, for tests in another process."""
+        return {
+            "ts": self.ts, "user": self.user, "text": self.text, "source": self.source,
+            "thread_ts": self.thread_ts, "only_for": self.only_for, "edits": len(self.versions),
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class Channel:
+    """A conversation: `im`, `mpim`, `channel` or `group` (a private channel)."""
+
+    id: str
+    kind: str
+    is_member: bool = True
+    is_archived: bool = False
+    messages: list[Message] = field(default_factory=list)
+
+    def find(self, ts: str) -> Message | None:
+        """The message with that number."""
+        return next((m for m in self.messages if m.ts == ts), None)
+
+    def texts(self, thread: str | None = None) -> list[str]:
+        """What the app shows here, in order; `thread`: only there."""
+        return [m.text for m in self.messages if m.user == USER and (thread is None or m.thread_ts == thread)]
+
+
+class World:
+    """Everything in the workspace. `say` and its like return an event's payload, which is then delivered."""
+
+    def __init__(self) -> None:
+        self.channels: dict[str, Channel] = {}
+        self._numbers: Iterator[int] = itertools.count(1)
+        self._events = itertools.count(1)
+
+    def add_channel(
+        self, channel: str, kind: str = "channel", *, is_member: bool = True, is_archived: bool = False
+    ) -> Channel:
+        """Make a conversation known."""
+        return self.channels.setdefault(channel, Channel(channel, kind, is_member, is_archived))
+
+    def next_ts(self) -> str:
+        """A number for a message: the seconds of now, unique."""
+        return f"{int(time.time())}.{next(self._numbers):06d}"
+
+    def say(
+        self,
+        text: str,
+        channel: str = "D1",
+        user: str = "U1",
+        *,
+        ts: str | None = None,
+        thread: str | None = None,
+        is_mention: bool = False,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """A person writes; `more`: further fields of the event."""
+        place = self.channels.get(channel) or self.add_channel(channel, _kind(channel))
+        number = ts or self.next_ts()
+        if place.find(number) is None and "subtype" not in more:
+            place.messages.append(Message(number, user, text, thread))
+        event: dict[str, Any] = {
+            "type": "app_mention",
+            "channel": channel,
+            "user": user,
+            "text": text,
+            "ts": number,
+        }
+        if not is_mention:
+            event |= {"type": "message", "channel_type": place.kind}
+        if thread is not None:
+            event["thread_ts"] = thread
+            root = place.find(thread)
+            event["parent_user_id"] = root.user if root is not None else "U9"
+        return self.callback({**event, "event_ts": number, "team": TEAM, **more})
+
+    def callback(self, event: Any, event_id: str | None = None) -> dict[str, Any]:
+        """The wrapper that events come in."""
+        return {
+            "token": "verification", "team_id": TEAM, "api_app_id": APP, "event": event,
+            "type": "event_callback", "event_id": event_id or f"Ev{next(self._events):08d}",
+            "event_time": int(time.time()), "is_ext_shared_channel": False,
+            "authorizations": [
+                {"enterprise_id": None, "team_id": TEAM, "user_id": USER, "is_bot": True}
+            ],
+        }  # fmt: skip
+
+    def command(
+        self, text: str, channel: str = "C1", user: str = "U1", *, response_url: str
+    ) -> dict[str, Any]:
+        """A person gives the command /hermes."""
+        place = self.channels.get(channel) or self.add_channel(channel, _kind(channel))
+        return {
+            "token": "verification", "team_id": TEAM, "team_domain": "peer", "channel_id": place.id,
+            "channel_name": "directmessage" if place.kind == "im" else "somewhere", "user_id": user,
+            "user_name": "ana", "command": "/hermes", "text": text, "api_app_id": APP,
+            "is_enterprise_install": "false", "response_url": response_url,
+            "trigger_id": f"{next(self._events)}.{_FIRST}.trigger",
+        }  # fmt: skip
+
+
+def _kind(channel: str) -> str:
+    return {"D": "im", "G": "mpim"}.get(channel[:1], "channel")
