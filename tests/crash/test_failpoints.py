@@ -49,6 +49,7 @@ async def _killed_at(house: House, place: str, mode: str) -> None:
     assert figures["lost" if mode == "resend" else "doubled"] == 0
     assert house.kills == 1
     _check_work(house, was, ran)
+    _check_figures(house)
 
 
 # Tool calls per message: (token in its text, results, calls that had begun).
@@ -72,6 +73,22 @@ def _check_work(house: House, was: dict[str, tuple[int, int]], ran: Counter[str]
             assert notes[token] == 0, f"{token}: a call that had begun was run again by itself"
         else:
             assert notes[token] == 1, f"{token}: its tool ran {notes[token]} times"
+
+
+# What a call has cost grows with each call of a turn, so equal figures would be one call written down twice.
+_FIGURES = """
+    SELECT json_extract(i.event, '$.text'), count(*), count(DISTINCT c.prompt)
+    FROM inbox i JOIN calls c ON c.turn_id = i.turn_id WHERE c.task = 'turn' GROUP BY i.id
+"""
+
+
+def _check_figures(house: House) -> None:
+    """Each answer that a turn was made of is in the figures once.
+
+    Not in them is a call that the kill cut, or took the answer of before its step was stored; another stands for it.
+    """
+    found = {token_of(text): (rows, different) for text, rows, different in house.query(_FIGURES)}
+    assert found == dict.fromkeys(TOKENS, (3, 3))
 
 
 def _steps(house: House) -> dict[str, tuple[int, int]]:
