@@ -90,6 +90,7 @@ __all__ = [
     "pruners",
     "rename_session",
     "session_page",
+    "slack_manifest",
     "unusable",
     "usage_report",
 ]
@@ -110,6 +111,7 @@ SCHEMA = Schema(
     },
     platforms={
         "telegram": "adapters.telegram.settings:TelegramSettings",
+        "slack": "adapters.slack.settings:SlackSettings",
         "webhook": "adapters.webhook.settings:WebhookSettings",
         "api": "adapters.api.settings:ApiSettings",
         "terminal": "adapters.terminal.settings:TerminalSettings",
@@ -118,12 +120,16 @@ SCHEMA = Schema(
 
 _BUILDERS: Mapping[str, str] = {
     "telegram": "adapters.telegram.adapter:build",
+    "slack": "adapters.slack.adapter:build",
     "webhook": "adapters.webhook.adapter:build",
     "api": "adapters.api.adapter:build",
     "terminal": "adapters.terminal.adapter:build",
 }
 
-_CHECKS: Mapping[str, str] = {"telegram": "adapters.telegram.check:check"}
+_CHECKS: Mapping[str, str] = {
+    "telegram": "adapters.telegram.check:check",
+    "slack": "adapters.slack.check:check",
+}
 """Asks a platform whether what is set up for it holds."""
 
 _PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "tools", "skills")
@@ -342,6 +348,13 @@ def build_adapter(settings: PlatformSettings, context: AdapterContext) -> Adapte
     found = _imported(module, settings, context.instance)
     build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(found, name)
     return build(settings, context)
+
+
+def slack_manifest(*, name: str, url: str | None, assistant: bool) -> JSONObject:
+    """What Slack makes the app from."""
+    from adapters.slack.manifest import manifest
+
+    return manifest(name=name, url=url, assistant=assistant)
 
 
 def _imported(module: str, settings: PlatformSettings, instance: str) -> ModuleType:

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("gateway.cli.status_command:app", "Say how the daemon is."),
     "config": ("gateway.cli.config:app", "Look at the configuration and change it."),
     "pairing": ("gateway.cli.pairing:app", "Admit people who wrote for the first time."),
+    "slack": ("gateway.cli.slack:app", "Prepare the Slack app."),
     "sessions": ("gateway.cli.sessions:app", "Look at conversations."),
     "deadletters": ("gateway.cli.deadletters:app", "Look at what was given up, and try it again."),
     "logs": ("gateway.cli.logs:app", "Show the daemon's log."),
