@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agent_core import forget, usage
+from agent_core.figures import Figures
 from agent_core.forget import Forgotten
 from agent_core.host import Host
 from agent_core.models import inventory
@@ -112,6 +113,7 @@ SCHEMA = Schema(
     platforms={
         "telegram": "adapters.telegram.settings:TelegramSettings",
         "slack": "adapters.slack.settings:SlackSettings",
+        "email": "adapters.email.settings:EmailSettings",
         "webhook": "adapters.webhook.settings:WebhookSettings",
         "api": "adapters.api.settings:ApiSettings",
         "terminal": "adapters.terminal.settings:TerminalSettings",
@@ -121,6 +123,7 @@ SCHEMA = Schema(
 _BUILDERS: Mapping[str, str] = {
     "telegram": "adapters.telegram.adapter:build",
     "slack": "adapters.slack.adapter:build",
+    "email": "adapters.email.adapter:build",
     "webhook": "adapters.webhook.adapter:build",
     "api": "adapters.api.adapter:build",
     "terminal": "adapters.terminal.adapter:build",
@@ -129,6 +132,7 @@ _BUILDERS: Mapping[str, str] = {
 _CHECKS: Mapping[str, str] = {
     "telegram": "adapters.telegram.check:check",
     "slack": "adapters.slack.check:check",
+    "email": "adapters.email.check:check",
 }
 """Asks a platform whether what is set up for it holds."""
 
@@ -276,12 +280,13 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The thinking side, joined: the host, its models, the writer of transcripts and who gives titles."""
+    """The thinking side, joined: the host, its models, the writer of transcripts, who gives titles, what was used."""
 
     host: Host
     models: ChosenModels
     behind: Behind
     titles: Titles
+    figures: Figures
 
 
 async def build_host(
@@ -292,6 +297,8 @@ async def build_host(
     found = await asyncio.to_thread(find, home.tools)
     behind = Behind(store, home.root, clock)
     titles = Titles(store, settings, models.auxiliary, clock, behind.note)
+    figures = Figures(store, settings, clock)
+    await figures.begin()
     toolbox: ToolBox = ToolSelection(
         found.tools,
         settings,
@@ -314,7 +321,7 @@ async def build_host(
         result_chars=lambda: settings.current().get("tools", ToolsSettings).result_chars,
         behind=behind,
     )
-    return Thinking(Host(parts), models, behind, titles)
+    return Thinking(Host(parts), models, behind, titles, figures)
 
 
 def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | None:

@@ -14,8 +14,8 @@ from adapters.email.parse import Reading, own_addresses
 from adapters.email.receiving import Receiving
 from adapters.email.render import compose, render
 from adapters.email.settings import EmailSettings
-from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Piece, Receipt
-from hermes.config import PlatformSettings
+from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
+from hermes.config import PlatformSettings, Rate
 from hermes.errors import AdapterError, NotTaken, Unauthorized, Unreachable
 from hermes.events import Target
 
@@ -25,6 +25,8 @@ _log = structlog.get_logger("adapters.email")
 _LONGEST_PAUSE = 60.0
 _FIRST_GAP, _LONGEST_GAP = 15.0, 900.0
 _KNOWN = 1000
+_PACE = Pace(bot=Rate(30, 60))
+"""No server says its limit; big providers take some hundred mails a day, and stop an account that hurries."""
 
 
 class Email:
@@ -47,7 +49,8 @@ class Email:
         )
         self._receiving = Receiving(settings, reading, context.clock)
         wait = settings.poll_every or settings.idle_renew
-        self.capabilities = Capabilities(silence=wait * 2 + 180)
+        pace = Pace() if settings.rate == "off" else _PACE
+        self.capabilities = Capabilities(silence=wait * 2 + 180, pace=pace)
 
     async def run(self, intake: Intake) -> None:
         """Read until cancelled; a lost connection is made anew here. Raises `Unauthorized`."""

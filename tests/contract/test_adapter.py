@@ -12,6 +12,7 @@ from hermes.clock import SystemClock
 from hermes.errors import AdapterError, OutcomeUnknown, Rejected, Unreachable
 from hermes.events import Event, Target, Unparsable
 from hermes.testing import FakeClock
+from tests.contract.email_platform import Email
 from tests.contract.platforms import Book, Fake, Memory, Platform, Receiving, Telegram, running, unsendable
 from tests.integration.telegram_desk import pass_time
 from tests.peers.telegram import TelegramPeer
@@ -28,7 +29,7 @@ TEXTS = {
 }
 
 
-@pytest.fixture(params=["fake", "telegram", "memory"])
+@pytest.fixture(params=["fake", "telegram", "email", "memory"])
 async def platform(request: pytest.FixtureRequest, telegram_peer: TelegramPeer) -> AsyncIterator[Platform]:
     made: Platform
     match request.param:
@@ -36,17 +37,32 @@ async def platform(request: pytest.FixtureRequest, telegram_peer: TelegramPeer) 
             made = Fake()
         case "telegram":
             made = Telegram(telegram_peer)
+        case "email":
+            made = await Email.open(request.getfixturevalue("dovecot"))
         case _:
             made = Memory()
     yield made
-    await made.adapter.aclose()
+    await _close(made)
 
 
-@pytest.fixture(params=["telegram", "memory"])
+@pytest.fixture(params=["telegram", "email", "memory"])
 async def receiving(request: pytest.FixtureRequest, telegram_peer: TelegramPeer) -> AsyncIterator[Receiving]:
-    made: Receiving = Telegram(telegram_peer) if request.param == "telegram" else Memory()
+    made: Receiving
+    match request.param:
+        case "telegram":
+            made = Telegram(telegram_peer)
+        case "email":
+            made = await Email.open(request.getfixturevalue("dovecot"))
+        case _:
+            made = Memory()
     yield made
-    await made.adapter.aclose()
+    await _close(made)
+
+
+async def _close(platform: Platform) -> None:
+    await platform.adapter.aclose()
+    if isinstance(platform, Email):
+        await platform.aclose()
 
 
 @pytest.fixture(params=range(3), ids=["webhook", "api", "terminal"])
@@ -222,7 +238,8 @@ async def test_every_update_gets_one_item_in_order_and_the_watermark_comes_along
     assert [type(item) for item in book.items] == [Event, Unparsable, Event, Event]
     assert texts(book) == ["one", "two", "three"]
     assert len({event.dedupe_key for event in book.events}) == 3
-    assert all(event.reply_to == (receiving.target,) for event in book.events)
+    places = {(target.instance, target.chat) for event in book.events for target in event.reply_to}
+    assert places == {(receiving.target.instance, receiving.target.chat)}
     marks = [mark for _, mark in book.batches if mark is not None]
     assert len(marks) == len(book.batches)
     assert {mark.instance for mark in marks} == {receiving.target.instance}
