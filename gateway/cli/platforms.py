@@ -15,7 +15,7 @@ import typer
 from gateway.cli.examples import api_example, webhook_example
 from gateway.cli.loop import run
 from gateway.cli.output import AsJson, print_json
-from gateway.cli.piped import piped_secret
+from gateway.cli.piped import piped, piped_secret
 from gateway.config.editing import Addition
 from gateway.control_client import running_daemon
 from hermes.errors import ConfigError, HermesError, NotTaken, Unreachable
@@ -39,6 +39,7 @@ class _Wish:
     scheme: str
     prompt: str | None
     deliver: tuple[str, ...]
+    signing_secret: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ class _Set:
 
 
 def add(  # noqa: PLR0913, PLR0917  one option each
-    kind: Annotated[str, typer.Argument(metavar="telegram|webhook|api")],
+    kind: Annotated[str, typer.Argument(metavar="telegram|webhook|api|slack")],
     name: Annotated[str | None, typer.Option(help="The instance's name; absent: the platform's.")] = None,
     token: Annotated[
-        str | None, typer.Option(metavar="-|FILE", help="telegram: where the token is; `-`: on stdin.")
+        str | None, typer.Option(metavar="-|FILE", help="telegram, slack: where the token is; `-`: on stdin.")
     ] = None,
     secret: Annotated[
         str, typer.Option(metavar="generate|-|FILE", help="webhook, api: the secret; absent: made here.")
@@ -63,13 +64,19 @@ def add(  # noqa: PLR0913, PLR0917  one option each
     allow: Annotated[
         list[str] | None, typer.Option(metavar="USER", help="Who may write; absent: pairing codes.")
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="telegram: where its API is served.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="telegram, slack: where its API is served.")] = None,
     route: Annotated[str | None, typer.Option(help="webhook: the route's name.")] = None,
     scheme: Annotated[str, typer.Option(help="webhook: hmac, github, gitlab or standard.")] = "hmac",
     prompt: Annotated[str | None, typer.Option(help="webhook: the message for the agent.")] = None,
     deliver: Annotated[
         list[str] | None,
         typer.Option(metavar="TARGET", help="webhook: where the answer goes, as telegram:1."),
+    ] = None,
+    signing_secret: Annotated[
+        str | None,
+        typer.Option(
+            metavar="-|FILE", help="slack: where the signing secret is; Slack then calls us by HTTP."
+        ),
     ] = None,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Do not ask the platform.")] = False,
     as_json: AsJson = False,
@@ -79,19 +86,20 @@ def add(  # noqa: PLR0913, PLR0917  one option each
     from gateway.home import prepare
     from gateway.wiring import SCHEMA
 
-    makers = {"telegram": _telegram, "webhook": _webhook, "api": _api}
+    makers = {"telegram": _telegram, "webhook": _webhook, "api": _api, "slack": _slack}
     if kind not in makers:
         raise ConfigError(f"There is no platform {kind!r} to add; there are {', '.join(makers)}.")
     home = Home(default_home())
     wish = _Wish(
         name or kind,
-        token if kind == "telegram" else secret,
+        token if kind in ("telegram", "slack") else secret,
         tuple(allow or ()),
         base_url,
         route,
         scheme,
         prompt,
         tuple(deliver or ()),
+        signing_secret,
     )
     prepare(home)
     taken = _platforms(home)
@@ -131,6 +139,29 @@ def _telegram(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
     if wish.allow:
         values["allow_from",] = list(wish.allow)
     return _Set(Addition(wish.name, values, {("token",): token}))
+
+
+def _slack(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
+    """The two tokens may be piped in together: they are known by how they begin."""
+    _refuse_taken(wish, taken, "bot_token")
+    question = "The Bot User OAuth Token (xoxb-...)"
+    how = "--token - (the app token, xapp-..., on the next line)"
+    where = wish.secret
+    given = piped(question) if where == "-" else _given(where, question, how)
+    hidden: dict[tuple[str | int, ...], str] = {}
+    values: dict[tuple[str | int, ...], Any] = {}
+    for token in given.split():
+        hidden["app_token" if token.startswith("xapp-") else "bot_token",] = token
+    if wish.signing_secret is not None:
+        values["mode",] = "http"
+        hidden["signing_secret",] = _given(wish.signing_secret, "The Signing Secret", "--signing-secret -")
+    elif ("app_token",) not in hidden and sys.stdin.isatty():
+        hidden["app_token",] = _given(None, "The App-Level Token (xapp-...)", "--token -")
+    if wish.base_url:
+        values["base_url",] = wish.base_url
+    if wish.allow:
+        values["allow_from",] = list(wish.allow)
+    return _Set(Addition(wish.name, values, hidden))
 
 
 def _api(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
@@ -202,10 +233,14 @@ def _prompted(question: str, default: str) -> str:
 
 
 def _refuse_twin(snapshot: Any, name: str) -> None:  # noqa: ANN401  a Snapshot, which is not imported for a help text
-    mine = getattr(snapshot.platforms[name], "token", None)
-    twins = [n for n, p in snapshot.platforms.items() if n != name and getattr(p, "token", None) == mine]
+    mine = _token(snapshot.platforms[name])
+    twins = [n for n, p in snapshot.platforms.items() if n != name and _token(p) == mine]
     if mine is not None and twins:
         raise ConfigError(f"platforms.{twins[0]} has this token already; two of one bot would not both hear.")
+
+
+def _token(settings: object) -> object:
+    return getattr(settings, "token", None) or getattr(settings, "bot_token", None)
 
 
 def _checked(snapshot: Any, name: str) -> tuple[str | None, tuple[str, ...]]:  # noqa: ANN401  see above
