@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.peers.discord import DiscordPeer
 from tests.peers.model import ModelPeer
 from tests.peers.slack import SlackPeer
 from tests.peers.telegram import TelegramPeer
@@ -34,3 +35,11 @@ async def slack_peer() -> AsyncIterator[SlackPeer]:
     async with SlackPeer() as peer:
         yield peer
         assert peer.violations == []
+
+
+@pytest.fixture
+async def discord_peer() -> AsyncIterator[DiscordPeer]:
+    """A running Discord without rate limits; fails the test at its end if there were violations."""
+    async with DiscordPeer() as peer:
+        yield peer
+        assert [*peer.violations, *peer.gateway.violations] == []

@@ -1,0 +1,293 @@
+"""The adapter: signs in, keeps a gateway connection, sends."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import structlog
+
+from adapters.discord.answers import Answers
+from adapters.discord.bots import BotBook
+from adapters.discord.client import Rest
+from adapters.discord.commands import is_same, menu
+from adapters.discord.failures import Refused
+from adapters.discord.gap import Gap
+from adapters.discord.gateway import Dispatch, Dropped, Link, Session, intents_for
+from adapters.discord.parse import Reading
+from adapters.discord.places import Places
+from adapters.discord.render import render
+from adapters.discord.sending import answers_of, channel_of, is_bad_reference, message_body, text_body
+from adapters.discord.settings import DiscordSettings
+from adapters.discord.slash import Slash
+from adapters.discord.taking import Surroundings, Taking, stored_mark
+from adapters.discord.threads import Threads
+from adapters.markdown.live import settled
+from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
+from hermes.config import PlatformSettings, Rate
+from hermes.errors import AdapterError, Gone, NotTaken, OutcomeUnknown, Unauthorized
+from hermes.events import Target
+
+__all__ = ["Discord", "build"]
+
+_log = structlog.get_logger("adapters.discord")
+_PACE = Pace(bot=Rate(50, 1), chat=Rate(5, 5))
+"""https://discord.com/developers/docs/topics/rate-limits#global-rate-limit; the channel's is what is seen there."""
+_NONCE_HELD = 120.0
+"""Seconds for which Discord knows a nonce; it says "the past few minutes"."""
+_TRIED = 1024
+_EVENTS = 1000
+"""Events that wait for the store. When there are more, reading stops; Discord then sends them again on a resume."""
+_LONGEST_PAUSE = 60.0
+_STEADY = 10.0
+"""Seconds after which a connection counts as good."""
+
+
+class Discord:
+    """One bot."""
+
+    def __init__(self, settings: DiscordSettings, context: AdapterContext) -> None:
+        self._settings = settings
+        self._context = context
+        self._clock = context.clock
+        self._rest = Rest(
+            settings.token.get_secret_value(), settings.base_url, context.network, context.clock
+        )
+        self._slash = Slash(self._rest)
+        self._threads = Threads(self._rest)
+        self._tried: OrderedDict[str, float] = OrderedDict()
+        self.capabilities = Capabilities(
+            deduplicates=True,
+            dedupe_window=_NONCE_HELD,
+            typing=True,
+            edits=True,
+            edit_every_group=2.0,
+            silence=180.0,
+            pace=Pace() if settings.rate == "off" else _PACE,
+        )
+
+    async def run(self, intake: Intake) -> None:
+        """Listen until cancelled; failures that pass are waited out here. Raises `Unauthorized`."""
+        intake.state("connecting")
+        account = await self._sign_in(intake)
+        name = f"seen:{account}"
+        mark = await stored_mark(intake, name, self._clock)
+        link = Link(
+            self._rest,
+            self._settings.token.get_secret_value(),
+            self._settings.gateway_url,
+            intents_for(message_content=self._settings.message_content),
+        )
+        link.session = Session(*mark.session) if mark.session else None
+        around = Surroundings(
+            Places(self._rest, self._clock),
+            self._slash,
+            Gap(self._rest, self._clock, intake.alive),
+            BotBook(self._settings.bot_rate),
+            self._clock,
+        )
+        events: asyncio.Queue[Dispatch] = asyncio.Queue(_EVENTS)
+        taking = Taking(self._reading(account), mark, name, around)
+        await _together(
+            self._keep_linked(link, events, intake),
+            taking.run(events, intake),
+            self._offer_commands(),
+            name=self._context.instance,
+        )
+
+    def _reading(self, account: str) -> Reading:
+        s = self._settings
+        return Reading(
+            instance=self._context.instance,
+            account=account,
+            mention=s.mention,
+            channels=s.channels,
+            free_channels=s.free_channels,
+            allow_from=s.allow_from,
+            allow_bots=s.allow_bots,
+            auto_thread=s.auto_thread,
+        )
+
+    async def _sign_in(self, intake: Intake) -> str:
+        """Learn who we are."""
+        failures = 0
+        while True:
+            try:
+                return _account(await self._rest.call("GET", "/users/@me", name="GET me"))
+            except Unauthorized:
+                raise
+            except AdapterError as e:
+                failures += 1
+                await self._pause(e, failures, intake)
+
+    async def _keep_linked(self, link: Link, events: asyncio.Queue[Dispatch], intake: Intake) -> None:
+        """One connection after the other."""
+        failures = 0
+        while True:
+            began = self._clock.monotonic()
+            try:
+                await link.run(events.put, intake.alive)
+            except Unauthorized:
+                raise
+            except AdapterError as e:
+                lived = self._clock.monotonic() - began > _STEADY
+                failures = 0 if lived else failures + 1
+                if link.session is None and isinstance(e, Dropped):
+                    # https://discord.com/developers/docs/events/gateway#resuming: wait one to five seconds
+                    await self._clock.sleep(random.uniform(1.0, 5.0))
+                elif failures > 1 or not isinstance(e, Dropped):
+                    await self._pause(e, failures, intake)
+
+    async def _pause(self, error: AdapterError, failures: int, intake: Intake) -> None:
+        """Say what is wrong, and wait."""
+        intake.state("connecting", str(error))
+        told = error.retry_after if isinstance(error, NotTaken) else None
+        pause = min(_LONGEST_PAUSE, 2.0 ** min(failures, 10)) * (0.5 + random.random() / 2)
+        _log.warning("discord.not_connected", instance=self._context.instance, error=str(error))
+        await self._clock.sleep(min(_LONGEST_PAUSE, told) if told is not None else pause)
+
+    async def _offer_commands(self) -> None:
+        """Fill the platform's menu, best effort."""
+        if not self._settings.slash_commands:
+            return
+        wanted = menu(self._context.commands)
+        try:
+            app = await self._rest.call("GET", "/applications/@me", name="GET application")
+            path = f"/applications/{app['id']}/commands"
+            if not is_same(await self._rest.call("GET", path, name="GET commands"), wanted):
+                await self._rest.call("PUT", path, wanted, name="PUT commands")
+        except (AdapterError, KeyError, TypeError) as e:
+            _log.info("discord.no_command_menu", instance=self._context.instance, error=str(e))
+
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+        """See `Adapter.render`; `Piece.text` is Discord's Markdown, `Piece.format` says what it answers."""
+        return render(markdown, target)
+
+    async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
+        """See `Adapter.send`. A slash command that can be answered no more, a lost thread: a plain message."""
+        answers = answers_of(piece)
+        if answers.token:
+            done = await self._slash.answer(answers, piece.text)
+            if done is not None:
+                return done
+        channel, reference = channel_of(target), answers.message
+        if answers.parent:
+            channel, reference = await self._in_thread(answers)
+        body = message_body(piece, key, again=again and not self._is_held(key), reference=reference)
+        self._try(key)
+        try:
+            return _receipt(await self._post(channel, body))
+        except Refused as e:
+            if not reference or not is_bad_reference(e):
+                raise
+        del body["message_reference"]
+        return _receipt(await self._post(channel, body))
+
+    async def _post(self, channel: str, body: dict[str, Any]) -> object:
+        path = f"/channels/{channel}/messages"
+        return await self._rest.call(
+            "POST", path, body, name="POST message", bucket=f"POST message {channel}"
+        )
+
+    async def _in_thread(self, answers: Answers) -> tuple[str, str]:
+        """The channel to send to and the message to refer to."""
+        if await self._threads.begun(answers):
+            return answers.message, ""
+        return answers.parent, answers.message
+
+    def _is_held(self, key: str) -> bool:
+        """Whether Discord certainly knows the nonce of an earlier try, if that arrived."""
+        return self._clock.monotonic() - self._tried.get(key, float("-inf")) < _NONCE_HELD * 0.8
+
+    def _try(self, key: str) -> None:
+        self._tried.setdefault(key, self._clock.monotonic())
+        if len(self._tried) > _TRIED:
+            self._tried.popitem(last=False)
+
+    def render_live(self, markdown: str, target: Target) -> Piece | None:
+        """See `EditingAdapter.render_live`: the first piece of what is settled."""
+        return next(iter(render(settled(markdown), target)), None)
+
+    async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
+        """See `EditingAdapter.edit`; https://discord.com/developers/docs/resources/message#edit-message ."""
+        answers = answers_of(piece)
+        if answers.token and (done := await self._slash.change(answers, message_id, piece.text)) is not None:
+            return done
+        channel = channel_of(target)
+        if answers.parent:
+            channel, _ = await self._in_thread(answers)
+        path = f"/channels/{channel}/messages/{message_id}"
+        try:
+            await self._rest.call(
+                "PATCH",
+                path,
+                text_body(piece.text),
+                name="PATCH message",
+                bucket=f"PATCH message {channel}",
+            )
+        except Refused as e:
+            if e.is_gone:
+                raise Gone(str(e)) from e
+            raise
+        return Receipt(message_id)
+
+    async def typing(self, target: Target) -> None:
+        """See `Adapter.typing`. A slash command shows it by itself."""
+        answers = Answers.from_text(target.answers)
+        if answers.token:
+            return
+        channel = channel_of(target)
+        if answers.parent:
+            channel, _ = await self._in_thread(answers)
+        path = f"/channels/{channel}/typing"
+        await self._rest.call("POST", path, name="POST typing", bucket=f"POST typing {channel}")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._slash.aclose()
+        await self._rest.aclose()
+
+
+def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
+    """Make the adapter."""
+    if not isinstance(settings, DiscordSettings):
+        raise TypeError(f"discord got {type(settings).__name__}")
+    return Discord(settings, context)
+
+
+def _account(me: object) -> str:
+    if isinstance(me, dict) and str(me.get("id", "")).isdigit():
+        return str(me["id"])
+    raise AdapterError("Discord's answer about the bot has no id; check base_url.")
+
+
+def _receipt(sent: object) -> Receipt:
+    if isinstance(sent, dict) and isinstance(sent.get("id"), str):
+        return Receipt(sent["id"])
+    raise OutcomeUnknown("Discord's answer to a message has no id.")
+
+
+async def _together(
+    linked: Coroutine[Any, Any, None],
+    taking: Coroutine[Any, Any, None],
+    menu: Coroutine[Any, Any, None],
+    *,
+    name: str,
+) -> None:
+    """Run until the connection or the taking ends; then all end."""
+    tasks = [
+        asyncio.create_task(linked, name=f"gateway {name}"),
+        asyncio.create_task(taking, name=f"taking {name}"),
+    ]
+    offer = asyncio.create_task(menu, name=f"commands {name}")
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in (*tasks, offer):
+            task.cancel()
+        await asyncio.wait((*tasks, offer), timeout=4.0)

@@ -1,0 +1,63 @@
+"""What one send asks of the API. Pure.
+
+Source: https://discord.com/developers/docs/resources/message#create-message .
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from adapters.discord.answers import Answers
+from adapters.discord.failures import Refused
+from adapters.discord.render import AGAIN
+from hermes.adapter import Piece
+from hermes.errors import Rejected
+from hermes.events import Target
+
+__all__ = ["answers_of", "channel_of", "is_bad_reference", "message_body", "text_body", "thread_body"]
+
+_SILENT = {"parse": [], "replied_user": False}
+"""Nobody is pinged by what a model writes."""
+_DAY = 1440
+_INVALID_FORM, _NO_HISTORY, _SYSTEM_MESSAGE = 50035, 160002, 50021
+
+
+def channel_of(target: Target) -> str:
+    """The channel to send to: a thread is one itself. Raises `Rejected` for what cannot be one."""
+    channel = target.thread or target.chat
+    if not (channel.isascii() and channel.isdigit() and len(channel) <= 20):
+        raise Rejected(f"{channel!r} is no Discord channel; write its number (Copy Channel ID).")
+    return channel
+
+
+def answers_of(piece: Piece) -> Answers:
+    """What the piece answers, as `render` noted it."""
+    return Answers(**{k: str(v) for k, v in piece.format.items() if k in Answers.__slots__})
+
+
+def text_body(text: str) -> dict[str, Any]:
+    """A message's text, for one that is changed."""
+    return {"content": text, "allowed_mentions": dict(_SILENT)}
+
+
+def message_body(piece: Piece, key: str, *, again: bool, reference: str) -> dict[str, Any]:
+    """A new message. One with the same nonce within minutes is not shown again: the first one is the answer then."""
+    body = text_body(AGAIN + piece.text if again else piece.text)
+    nonce = hashlib.sha256(key.encode()).hexdigest()[:25]
+    body |= {"nonce": nonce, "enforce_nonce": True}
+    if reference:
+        body["message_reference"] = {"message_id": reference, "fail_if_not_exists": False}
+    return body
+
+
+def thread_body(name: str) -> dict[str, Any]:
+    """A thread that begins at a message."""
+    return {"name": name[:100] or "Conversation", "auto_archive_duration": _DAY}
+
+
+def is_bad_reference(refused: Refused) -> bool:
+    """Whether it was refused for the message that it answers."""
+    if refused.code in (_NO_HISTORY, _SYSTEM_MESSAGE):
+        return True
+    return refused.code == _INVALID_FORM and "message_reference" in str(refused)

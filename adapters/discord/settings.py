@@ -1,0 +1,82 @@
+"""Settings of the Discord adapter; no SDK is imported here."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+
+from hermes.config import PlatformSettings, Rate, RateLimit
+
+__all__ = ["DiscordSettings"]
+
+_HTTP = re.compile(r"https?://[^\s/]+(/\S*)?")
+_SOCKET = re.compile(r"wss?://[^\s/]+(/\S*)?")
+
+
+def _channels(value: object) -> object:
+    """A list of ids as strings, since YAML reads them as numbers."""
+    if isinstance(value, list | tuple):
+        return [str(v) for v in value]
+    return [str(value)] if isinstance(value, str | int) else value
+
+
+Channels = Annotated[tuple[str, ...], BeforeValidator(_channels)]
+
+
+class DiscordSettings(PlatformSettings):
+    """`platforms.discord`."""
+
+    token: SecretStr = Field(description="The bot's token, from the Bot page of discord.com/developers.")
+    base_url: str = Field(default="https://discord.com/api/v10", description="Where the REST API is served.")
+    gateway_url: str = Field(default="wss://gateway.discord.gg/", description="Where the gateway is served.")
+    mention: Literal["required", "off"] = Field(
+        default="required",
+        description="In servers: answer when mentioned, replied to, commanded, or in a thread that we take part in; off: always.",
+    )
+    channels: Channels | None = Field(
+        default=None,
+        description="Channels of servers in which we answer; a thread counts as its channel. Absent: all.",
+    )
+    free_channels: Channels = Field(
+        default=(), description="Channels (and their threads) in which nobody must mention us."
+    )
+    auto_thread: bool = Field(
+        default=False, description="Answer a mention in a channel in a new thread that begins at it."
+    )
+    allow_bots: Literal["off", "mentions", "all"] = Field(
+        default="off",
+        description="Other bots: never heard; when their text names us; always. allow_from holds for them too.",
+    )
+    bot_rate: RateLimit = Field(
+        default=Rate(5, 60.0),
+        description="How many messages of one other bot are heard, so that no two answer for ever.",
+    )
+    slash_commands: bool = Field(default=True, description="Offer the commands in Discord's own menu.")
+    message_content: bool = Field(
+        default=True,
+        description="Ask for the message content intent; without it only mentions, replies to us and direct messages have text.",
+    )
+
+    @field_validator("token")
+    @classmethod
+    def _is_a_token(cls, value: SecretStr) -> SecretStr:
+        token = value.get_secret_value().strip().removeprefix("Bot ")
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise ValueError("this is no bot token; the Bot page of discord.com/developers gives one")
+        return SecretStr(token)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        if not _HTTP.fullmatch(value):
+            raise ValueError('write for example "http://127.0.0.1:9002/api/v10"')
+        return value.rstrip("/")
+
+    @field_validator("gateway_url")
+    @classmethod
+    def _is_a_socket(cls, value: str) -> str:
+        if not _SOCKET.fullmatch(value):
+            raise ValueError('write for example "ws://127.0.0.1:9002/gw"')
+        return value

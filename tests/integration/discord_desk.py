@@ -1,0 +1,72 @@
+"""The Discord adapter between the Discord peer and an intake in memory that keeps the contract."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from adapters.discord.adapter import Discord, build
+from adapters.discord.settings import DiscordSettings
+from hermes.adapter import AdapterContext, CommandInfo, HttpLimits
+from hermes.clock import Clock, SystemClock
+from hermes.config import Network
+from hermes.errors import ConfigError
+from hermes.events import Target
+from tests.integration.telegram_desk import Desk
+from tests.peers.discord import DiscordPeer
+
+COMMANDS = (CommandInfo("help", "What I can do"), CommandInfo("Not Ok", "left out"), CommandInfo("stop", ""))
+
+
+def _targets(text: str) -> Target:
+    raise ConfigError(text)
+
+
+def make_discord(
+    peer: DiscordPeer,
+    clock: Clock | None = None,
+    commands: tuple[CommandInfo, ...] = COMMANDS,
+    **keys: Any,
+) -> Discord:
+    settings = {
+        "type": "discord",
+        "token": peer.token,
+        "base_url": peer.base_url,
+        "gateway_url": peer.gateway_url,
+        "rate": "off",
+        "allow_from": ["*"],
+        **keys,
+    }
+    context = AdapterContext(
+        "discord", clock or SystemClock(), Network(), HttpLimits(), Path("/nonexistent"), commands, _targets
+    )
+    adapter = build(DiscordSettings.model_validate(settings), context)
+    assert isinstance(adapter, Discord)
+    return adapter
+
+
+@asynccontextmanager
+async def opened(peer: DiscordPeer, **keys: Any) -> AsyncIterator[Discord]:
+    """An adapter that only sends."""
+    adapter = make_discord(peer, **keys)
+    try:
+        yield adapter
+    finally:
+        await adapter.aclose()
+
+
+@asynccontextmanager
+async def running(
+    peer: DiscordPeer, desk: Desk, clock: Clock | None = None, **keys: Any
+) -> AsyncIterator[Discord]:
+    """An adapter that listens, once it is online."""
+    adapter = make_discord(peer, clock, **keys)
+    task = asyncio.create_task(adapter.run(desk), name="run discord")
+    try:
+        await peer.wait_for(lambda: peer.gateway.online or task.done())
+        yield adapter
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+        await adapter.aclose()

@@ -1,0 +1,43 @@
+"""Cut Discord's OpenAPI description down to the bodies of the calls that the Discord peer knows.
+
+Run as `python -m tests.oracles.extract_discord discord-openapi.json tests/oracles/discord-api.json`. Prose and vendor
+extensions are dropped, all else stays.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.oracles.extract import closure, plain, referred
+
+CALLS = (
+    ("post", "/channels/{channel_id}/messages"),
+    ("patch", "/channels/{channel_id}/messages/{message_id}"),
+    ("post", "/channels/{channel_id}/messages/{message_id}/threads"),
+    ("put", "/applications/{application_id}/commands"),
+    ("post", "/interactions/{interaction_id}/{interaction_token}/callback"),
+    ("patch", "/webhooks/{webhook_id}/{webhook_token}/messages/@original"),
+)
+
+
+def extract(description: dict[str, Any]) -> dict[str, Any]:
+    """`{"source", "bodies": {"POST /path": schema}, "components": {"schemas"}}`."""
+    bodies = {}
+    for method, path in CALLS:
+        content = description["paths"][path][method]["requestBody"]["content"]
+        bodies[f"{method.upper()} {path}"] = plain(content["application/json"]["schema"])
+    schemas = description["components"]["schemas"]
+    needed = closure(schemas, tuple(sorted(referred(bodies))))
+    return {
+        "source": f"discord/discord-api-spec, {description['info']['title']}",
+        "bodies": bodies,
+        "components": {"schemas": {name: plain(schemas[name]) for name in needed}},
+    }
+
+
+if __name__ == "__main__":
+    whole = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    Path(sys.argv[2]).write_text(
+        json.dumps(extract(whole), indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
