@@ -112,6 +112,7 @@ SCHEMA = Schema(
     },
     platforms={
         "telegram": "adapters.telegram.settings:TelegramSettings",
+        "discord": "adapters.discord.settings:DiscordSettings",
         "slack": "adapters.slack.settings:SlackSettings",
         "email": "adapters.email.settings:EmailSettings",
         "webhook": "adapters.webhook.settings:WebhookSettings",
@@ -122,6 +123,7 @@ SCHEMA = Schema(
 
 _BUILDERS: Mapping[str, str] = {
     "telegram": "adapters.telegram.adapter:build",
+    "discord": "adapters.discord.adapter:build",
     "slack": "adapters.slack.adapter:build",
     "email": "adapters.email.adapter:build",
     "webhook": "adapters.webhook.adapter:build",
@@ -131,6 +133,7 @@ _BUILDERS: Mapping[str, str] = {
 
 _CHECKS: Mapping[str, str] = {
     "telegram": "adapters.telegram.check:check",
+    "discord": "adapters.discord.check:check",
     "slack": "adapters.slack.check:check",
     "email": "adapters.email.check:check",
 }
