@@ -10,7 +10,7 @@ import json
 import socket
 from typing import Any
 
-from hermes.errors import HermesError
+from hermes.errors import EXIT_CONFIG, HermesError
 from hermes.home import Home
 
 __all__ = ["PROTOCOL", "ControlRefused", "ask", "decode", "encode", "recorded_path", "running_daemon"]
@@ -62,6 +62,7 @@ def ask(home: Home, op: str, *, seconds: float = 10.0, **fields: Any) -> dict[st
     """
     path = recorded_path(home)
     if path is None:
+        _check_reachable(home)
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(seconds)
@@ -76,6 +77,18 @@ def ask(home: Home, op: str, *, seconds: float = 10.0, **fields: Any) -> dict[st
         except (OSError, ValueError):  # nobody listens, or it went away just now
             return None
     return decode(line) if line else None
+
+
+def _check_reachable(home: Home) -> None:
+    """That no socket is named says nothing where we may not look."""
+    try:
+        home.control.stat()
+    except PermissionError:
+        raise ControlRefused(
+            f"The home {home.root} cannot be read; ask as the user who owns it.", EXIT_CONFIG
+        ) from None
+    except OSError:
+        return
 
 
 def running_daemon(home: Home, *, seconds: float = 10.0) -> dict[str, Any] | None:

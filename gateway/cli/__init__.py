@@ -1,13 +1,16 @@
 """The command `hermes`.
 
 A command's module is imported when it is chosen, so that `hermes status` costs next to nothing. Errors are
-sentences on stderr; exit codes are those of `hermes.errors`, and 2 for a command that is written wrongly.
+sentences on stderr; exit codes are those of `hermes.errors`, and 2 for a command that is written wrongly. A reader of
+the output that has seen enough (`| head -1`) is no error.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+
+from gateway.cli.streams import make_ready
 
 __all__ = ["COMMANDS", "main"]
 
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = words[:1] == ["--debug"]
     words = words[debug:]
+    make_ready()
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -72,6 +76,9 @@ def _dispatch(words: list[str]) -> int:
 
             print(f"hermes {version('hermes-gateway')}")
             return 0
+        case _ if not all(map(_is_text, words)):
+            print("hermes: an argument is no text in this locale's encoding.", file=sys.stderr)
+            return USAGE
         case [name, *rest] if name in COMMANDS:
             return _run(name, rest)
         case _:
@@ -87,8 +94,15 @@ def _run(name: str, words: list[str]) -> int:
     try:
         app(args=words, prog_name=f"hermes {name}")
     except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # which the library makes exit code 1
+            raise BrokenPipeError from ended
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
+
+
+def _is_text(word: str) -> bool:
+    """Whether it can be stored; bytes that are none come as surrogates (PEP 383)."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def _help() -> str:
@@ -116,6 +130,10 @@ def _failed(error: Exception) -> int:
     if isinstance(error, HermesError):
         print(f"hermes: {error}", file=sys.stderr)
         return error.exit_code
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"hermes: {place}{error.strerror}. `hermes --debug ...` shows where.", file=sys.stderr)
+        return EXIT_UNEXPECTED
     from hermes.home import Home, default_home
 
     print(

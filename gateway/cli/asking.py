@@ -12,6 +12,15 @@ from hermes.home import Home, default_home
 __all__ = ["ask_holder"]
 
 
+class _Answer(dict[str, Any]):
+    """What came back; a part that is not in it was not known to the other version of Hermes that runs."""
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401  never returns
+        raise ControlRefused(
+            f"The running daemon's answer has no {name!r}: it is of another version. Restart it: hermes gateway restart"
+        )
+
+
 def ask_holder(op: str, *, seconds: float = 10.0, sends: str | None = None, **fields: Any) -> dict[str, Any]:
     """The answer to `op`, within `seconds`. Raises `ControlRefused`, and what a gateway's start raises.
 
@@ -19,7 +28,7 @@ def ask_holder(op: str, *, seconds: float = 10.0, sends: str | None = None, **fi
     """
     home = Home(default_home())
     answer = ask(home, op, seconds=seconds, **fields)
-    return run(_ask_here(home, op, seconds, fields, sends)) if answer is None else answer
+    return _Answer(run(_ask_here(home, op, seconds, fields, sends)) if answer is None else answer)
 
 
 async def _ask_here(

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated, NoReturn
 
 import typer
@@ -51,6 +52,7 @@ def set_(
         str | None,
         typer.Argument(help="Absent: a secret is asked for. `-`: read from stdin. `null`: remove the key."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Change one value; comments stay. Secrets go to .env."""
     from gateway.config.editing import place_of, set_value
@@ -66,13 +68,19 @@ def set_(
         if note:
             print(note, file=sys.stderr)
         change = set_value(home, schema, path, text, os.environ)
-    where = f"{change.variable} in {change.file}" if change.variable else change.file
-    print(f"{'Removed' if text == 'null' else 'Set'} {key}: {where}")
-    if change.switched_on:
-        print(f"Switched platforms.{change.switched_on} on in {home.config}.")
+    restart_needed = key.startswith(_AT_START) and _daemon_runs(home)
+    if as_json:
+        print_json(
+            {"key": key, "removed": text == "null", **asdict(change), "restart_needed": restart_needed}
+        )
+    else:
+        where = f"{change.variable} in {change.file}" if change.variable else change.file
+        print(f"{'Removed' if text == 'null' else 'Set'} {key}: {where}")
+        if change.switched_on:
+            print(f"Switched platforms.{change.switched_on} on in {home.config}.")
     if change.variable and os.environ.get(change.variable, text) != text:
         print(f"Note: the environment variable {change.variable} goes before .env.", file=sys.stderr)
-    if key.startswith(_AT_START) and _daemon_runs(home):
+    if restart_needed and not as_json:
         print("Note: the running daemon uses it after: hermes gateway restart", file=sys.stderr)
 
 
@@ -98,9 +106,13 @@ def show(context: typer.Context, reveal: Reveal = False, as_json: AsJson = False
 
 
 @app.command()
-def path() -> None:
+def path(as_json: AsJson = False) -> None:
     """Print where config.yaml is."""
-    print(Home(default_home()).config)
+    config = Home(default_home()).config
+    if as_json:
+        print_json({"path": str(config), "exists": config.exists()})
+    else:
+        print(config)
 
 
 @app.command()

@@ -13,7 +13,6 @@ import typer
 
 from gateway.cli import platforms
 from gateway.cli.output import AsJson, new_app, print_json, print_table
-from gateway.cli.streams import open_missing
 from gateway.control_client import ControlRefused, ask, running_daemon
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_UNEXPECTED, ConfigError
 from hermes.home import Home, default_home
@@ -45,7 +44,6 @@ def run(gateway: Only = None, daemon: Daemon = False, ready_fd: ReadyFd = None) 
     if daemon:
         from gateway.cli.detach import detach
 
-        open_missing()
         words = ["gateway", "run", *(["--gateway", gateway] if gateway else [])]
         raise typer.Exit(detach(Home(default_home()), words))
     from gateway.cli.serving import serve_here
@@ -57,7 +55,7 @@ def run(gateway: Only = None, daemon: Daemon = False, ready_fd: ReadyFd = None) 
 
 
 @app.command()
-def stop() -> None:
+def stop(as_json: AsJson = False) -> None:
     """Stop the daemon: running turns end first, up to `gateway.drain_timeout`. Exit code 3 when none runs."""
     from gateway.cli.process import has_ended
 
@@ -68,7 +66,10 @@ def stop() -> None:
         raise ControlRefused(
             f"The daemon (process {pid}) has not ended within {seconds:.0f} s; `kill -9 {pid}` ends it."
         )
-    print(f"Stopped (process {pid}).")
+    if as_json:
+        print_json({"pid": pid})
+    else:
+        print(f"Stopped (process {pid}).")
 
 
 def _ask_to_stop(home: Home) -> int:
@@ -86,7 +87,7 @@ def _ask_to_stop(home: Home) -> int:
 
 
 @app.command()
-def restart() -> None:
+def restart(as_json: AsJson = False) -> None:
     """Stop the daemon as `stop` does, and have it start again. Exit code 3 when none runs."""
     home = Home(default_home())
     before = running_daemon(home)
@@ -98,7 +99,10 @@ def restart() -> None:
     while time.monotonic() < deadline:
         now = _status_or_none(home)
         if now is not None and now.get("ready") and now.get("uptime", 0.0) < time.monotonic() - asked:
-            print(f"Restarted (process {now['pid']}).")
+            if as_json:
+                print_json({"pid": now["pid"]})
+            else:
+                print(f"Restarted (process {now['pid']}).")
             return
         time.sleep(0.1)  # nothing tells that a process which does not exist yet is ready
     raise ControlRefused(
@@ -107,13 +111,18 @@ def restart() -> None:
 
 
 @app.command()
-def reload() -> None:
+def reload(as_json: AsJson = False) -> None:
     """Have the daemon read its settings again. Exit code 3 when none runs."""
     home = Home(default_home())
     if running_daemon(home) is None:
         raise _not_running()
-    answer = ask(home, "reload") or {}
-    print(f"Settings number {answer.get('number', '?')} are in use.")
+    answer = ask(home, "reload")
+    if answer is None:
+        raise ControlRefused("The daemon ended meanwhile; its log may say why.")
+    if as_json:
+        print_json({"number": answer["number"]})
+    else:
+        print(f"Settings number {answer['number']} are in use.")
 
 
 def _status_or_none(home: Home) -> dict[str, Any] | None:
@@ -187,6 +196,7 @@ def list_(as_json: AsJson = False) -> None:
 def install(
     print_only: Annotated[bool, typer.Option("--print", help="Print the unit, write nothing.")] = False,
     force: Annotated[bool, typer.Option(help="Replace a unit that was changed by hand.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a systemd unit: for the system as root, else for you."""
     from gateway.unit import plan, render, write
@@ -197,17 +207,22 @@ def install(
         print(render(unit), end="")
         return
     write(unit, force=force)
+    start = f"{' '.join(unit.manager)} enable --now {unit.path.name}"
+    if as_json:
+        print_json({"path": str(unit.path), "start": start, "warnings": list(unit.warnings)})
+        _manager_reload(unit.manager)
+        return
     print(f"Wrote {unit.path}.")
     for line in unit.warnings:
         print(f"Warning: {line}", file=sys.stderr)
     _manager_reload(unit.manager)
-    print(f"Start it, now and at each boot: {' '.join(unit.manager)} enable --now {unit.path.name}")
+    print(f"Start it, now and at each boot: {start}")
     if not unit.system:
         print("So that it also runs while you are not logged in: loginctl enable-linger")
 
 
 @app.command()
-def uninstall() -> None:
+def uninstall(as_json: AsJson = False) -> None:
     """Stop the service and remove the unit."""
     from gateway.unit import plan, remove
 
@@ -220,7 +235,10 @@ def uninstall() -> None:
         _systemctl([*unit.manager, "disable", "--now", unit.path.name])
     remove(unit)
     _manager_reload(unit.manager)
-    print(f"Removed {unit.path}. The home {home.root} was left alone.")
+    if as_json:
+        print_json({"path": str(unit.path), "home": str(home.root)})
+    else:
+        print(f"Removed {unit.path}. The home {home.root} was left alone.")
 
 
 def _booted() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import deque
@@ -10,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from gateway.cli.output import AsJson, new_app
+from gateway.cli.output import AsJson, json_text, new_app
 from hermes.errors import HermesError
 from hermes.home import Home, default_home
 
@@ -42,7 +41,7 @@ def logs(
     wanted = logbook.Filter(level, _since(since))
 
     def show(record: logbook.Record) -> None:
-        text = json.dumps(record.to_json(), ensure_ascii=False, default=str) if as_json else record.text
+        text = json_text(record.to_json()) if as_json else record.text
         print(text, flush=True)
 
     try:
@@ -53,6 +52,8 @@ def logs(
                 for record in log.follow():
                     if wanted.takes(record):
                         show(record)
+    except BrokenPipeError:  # whoever reads has seen enough
+        raise
     except OSError as error:
         raise HermesError(f"The log in {folder} cannot be read: {error.strerror}.") from error
     if not folder.is_dir():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "new_app", "print_json", "print_table", "when"]
+__all__ = ["AsJson", "json_text", "new_app", "print_json", "print_table", "when"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
@@ -27,7 +28,13 @@ def new_app(text: str, *, group: bool = True) -> typer.Typer:
 
 def print_json(value: object) -> None:
     """One JSON document."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    print(json_text(value, indent=2))
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """The same as text for stdout, which may be able to show ASCII alone."""
+    plain = "utf" not in (sys.stdout.encoding or "").lower()
+    return json.dumps(value, ensure_ascii=plain, indent=indent, default=str)
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

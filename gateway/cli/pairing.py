@@ -30,17 +30,28 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def approve(code: Annotated[str, typer.Argument(help="The code that the person was given.")]) -> None:
+def approve(
+    code: Annotated[str, typer.Argument(help="The code that the person was given.")], as_json: AsJson = False
+) -> None:
     """Admit the person who was given CODE."""
     pairing = ask_holder("pairing.approve", code=code.strip().upper())["pairing"]
+    if as_json:
+        print_json(pairing)
+        return
     print(f"{pairing['name'] or pairing['sender']} ({pairing['instance']}:{pairing['sender']}) is admitted.")
 
 
 @app.command()
-def revoke(account: Annotated[str, typer.Argument(help="Such as telegram:123, as `list` shows it.")]) -> None:
+def revoke(
+    account: Annotated[str, typer.Argument(help="Such as telegram:123, as `list` shows it.")],
+    as_json: AsJson = False,
+) -> None:
     """Take an admission back."""
     instance, colon, sender = account.partition(":")
     if not colon or not sender:
         raise typer.BadParameter('write for example "telegram:123"')
     ask_holder("pairing.revoke", instance=instance, sender=sender)
-    print(f"{account} is not admitted any longer.")
+    if as_json:
+        print_json({"instance": instance, "sender": sender})
+    else:
+        print(f"{account} is not admitted any longer.")

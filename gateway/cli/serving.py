@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from gateway.cli.streams import open_missing
 from hermes.errors import EXIT_RESTART
 from hermes.home import Home, default_home
 
@@ -20,7 +19,6 @@ def serve_here(only: str | None = None, ready_fd: int | None = None) -> int:
 
     `ready_fd`: a pipe to tell when ready; -1: detached, but nobody waits any longer.
     """
-    open_missing()
     code = _serve(Home(default_home()), only, ready_fd)
     if code == EXIT_RESTART and "NOTIFY_SOCKET" not in os.environ:  # no service manager will start us again
         words = ["gateway", "run", *(["--gateway", only] if only else [])]

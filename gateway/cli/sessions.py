@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from gateway.cli.asking import ask_holder
-from gateway.cli.output import AsJson, new_app, print_json, print_table, when
+from gateway.cli.output import AsJson, json_text, new_app, print_json, print_table, when
 
 __all__ = ["app"]
 
@@ -62,9 +62,9 @@ def export(
     """Write a whole conversation out."""
     facts, messages = _transcript(session)
     if form == "jsonl":
-        text = "".join(f"{json.dumps(m, ensure_ascii=False)}\n" for m in messages)
+        text = "".join(f"{json_text(m)}\n" for m in messages)
     elif form == "json":
-        text = json.dumps({"session": facts, "messages": list(messages)}, ensure_ascii=False, indent=1) + "\n"
+        text = json_text({"session": facts, "messages": list(messages)}, indent=1) + "\n"
     else:
         text = as_markdown(facts, messages)
     if output == "-":
@@ -108,9 +108,13 @@ def as_markdown(facts: dict[str, Any], messages: Iterator[dict[str, Any]]) -> st
 
 
 @app.command()
-def rename(session: Id, title: str) -> None:
+def rename(session: Id, title: str, as_json: AsJson = False) -> None:
     """Give a conversation another title."""
-    print(f"{session} is now called {ask_holder('sessions.rename', session=session, title=title)['title']}.")
+    called = ask_holder("sessions.rename", session=session, title=title)["title"]
+    if as_json:
+        print_json({"id": session, "title": called})
+    else:
+        print(f"{session} is now called {called}.")
 
 
 @app.command()

@@ -1,18 +1,25 @@
-"""Standard streams that are always there."""
+"""Standard streams that are always there and take any text."""
 
 from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
-__all__ = ["open_missing"]
+__all__ = ["make_ready"]
 
 
-def open_missing() -> None:
-    """Open /dev/null as each of the descriptors 0 to 2 that whoever started us had closed.
+def make_ready() -> None:
+    """Have both streams open, and letters that their encoding lacks written as escapes."""
+    _open_missing()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
-    Otherwise the next socket or database gets that number, and whatever prints writes into it.
-    """
+
+def _open_missing() -> None:
+    # Of the descriptors 0 to 2, what whoever started us had closed becomes /dev/null. Otherwise the next socket or
+    # database gets that number, and whatever prints writes into it.
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
