@@ -14,6 +14,7 @@ import typer
 
 from gateway.cli.examples import api_example, webhook_example
 from gateway.cli.loop import run
+from gateway.cli.mail import MailWish, mail_values
 from gateway.cli.output import AsJson, print_json
 from gateway.cli.piped import piped, piped_secret
 from gateway.config.editing import Addition
@@ -40,6 +41,7 @@ class _Wish:
     prompt: str | None
     deliver: tuple[str, ...]
     signing_secret: str | None = None
+    mail: MailWish = field(default_factory=MailWish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class _Set:
 
 
 def add(  # noqa: PLR0913, PLR0917  one option each
-    kind: Annotated[str, typer.Argument(metavar="telegram|webhook|api|slack")],
+    kind: Annotated[str, typer.Argument(metavar="telegram|webhook|api|slack|email")],
     name: Annotated[str | None, typer.Option(help="The instance's name; absent: the platform's.")] = None,
     token: Annotated[
         str | None, typer.Option(metavar="-|FILE", help="telegram, slack: where the token is; `-`: on stdin.")
@@ -78,6 +80,24 @@ def add(  # noqa: PLR0913, PLR0917  one option each
             metavar="-|FILE", help="slack: where the signing secret is; Slack then calls us by HTTP."
         ),
     ] = None,
+    address: Annotated[str | None, typer.Option(help="email: the mailbox's address.")] = None,
+    password: Annotated[
+        str | None, typer.Option(metavar="-|FILE", help="email: where the password is; `-`: on stdin.")
+    ] = None,
+    imap: Annotated[
+        str | None,
+        typer.Option(metavar="HOST[:PORT]", help="email: the server to read from; absent: guessed."),
+    ] = None,
+    smtp: Annotated[
+        str | None, typer.Option(metavar="HOST[:PORT]", help="email: the server to send by; absent: guessed.")
+    ] = None,
+    ca_file: Annotated[str | None, typer.Option(help="email: certificates (PEM) to trust for both.")] = None,
+    authserv_id: Annotated[
+        str | None, typer.Option(help="email: your server's name in its Authentication-Results.")
+    ] = None,
+    trust_from: Annotated[
+        bool, typer.Option("--trust-from", help="email: believe what mails say of their sender.")
+    ] = False,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Do not ask the platform.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +106,7 @@ def add(  # noqa: PLR0913, PLR0917  one option each
     from gateway.home import prepare
     from gateway.wiring import SCHEMA
 
-    makers = {"telegram": _telegram, "webhook": _webhook, "api": _api, "slack": _slack}
+    makers = {"telegram": _telegram, "webhook": _webhook, "api": _api, "slack": _slack, "email": _email}
     if kind not in makers:
         raise ConfigError(f"There is no platform {kind!r} to add; there are {', '.join(makers)}.")
     home = Home(default_home())
@@ -101,6 +121,9 @@ def add(  # noqa: PLR0913, PLR0917  one option each
         tuple(deliver or ()),
         signing_secret,
     )
+    if kind == "email":
+        mail = MailWish(address, imap, smtp, ca_file, authserv_id, trust_from)
+        wish = replace(wish, secret=password, mail=mail)
     prepare(home)
     taken = _platforms(home)
     ready = makers[kind](wish, taken)
@@ -162,6 +185,15 @@ def _slack(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
     if wish.allow:
         values["allow_from",] = list(wish.allow)
     return _Set(Addition(wish.name, values, hidden))
+
+
+def _email(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
+    _refuse_taken(wish, taken, "password")
+    values = mail_values(wish.mail, _prompted)
+    password = _given(wish.secret, "Its password (with many providers an app password)", "--password -")
+    if wish.allow:
+        values["allow_from",] = list(wish.allow)
+    return _Set(Addition(wish.name, values, {("password",): password}))
 
 
 def _api(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
@@ -233,6 +265,10 @@ def _prompted(question: str, default: str) -> str:
 
 
 def _refuse_twin(snapshot: Any, name: str) -> None:  # noqa: ANN401  a Snapshot, which is not imported for a help text
+    address = getattr(snapshot.platforms[name], "address", None)
+    for other, settings in snapshot.platforms.items():
+        if address is not None and other != name and getattr(settings, "address", None) == address:
+            raise ConfigError(f"platforms.{other} has this mailbox already; both would answer each mail.")
     mine = _token(snapshot.platforms[name])
     twins = [n for n, p in snapshot.platforms.items() if n != name and _token(p) == mine]
     if mine is not None and twins:
