@@ -17,12 +17,14 @@ from agent_core.store.calls import Current, Group, Person, sums, sums_of
 from hermes.messages import JSONObject
 from hermes.store import Store
 
-__all__ = ["folded", "own_prices", "report", "spent"]
+__all__ = ["folded", "looked_up", "own_prices", "report", "spent"]
 
 log = logging.getLogger(__name__)
 
 _SECONDS = 20.0
 _ADDED = ("calls", "prompt", "completion", "cached", "reasoning")
+_PROBE = 1000
+"""Tokens of a call that no model asks more for than for a shorter one."""
 
 
 async def report(
@@ -51,6 +53,20 @@ async def spent(
     today = await sums_of(store, Person(person, since))
     both = await _priced([*here, *today], own)
     return _sum(both[: len(here)], ()), _sum(both[len(here) :], ())
+
+
+async def looked_up(models: Sequence[str]) -> dict[str, Price]:
+    """The public prices of models for calls that are not long, as far as they are known."""
+    nothing = {"calls": 1, "prompt": 0, "completion": 0, "cached": 0}
+    probes = ({"prompt": _PROBE}, {"completion": _PROBE}, {"prompt": _PROBE, "cached": _PROBE})
+    rows = [{**nothing, "model": model, **probe} for model in models for probe in probes]
+    costs = [row["cost"] for row in await _priced(rows, {})]
+    found = {}
+    for n, model in enumerate(models):
+        rates = [None if cost is None else cost * 1_000_000 / _PROBE for cost in costs[3 * n : 3 * n + 3]]
+        if rates[0] is not None and rates[1] is not None:
+            found[model] = Price(rates[0], rates[1], rates[2])
+    return found
 
 
 def folded(rows: Iterable[JSONObject], by: Sequence[str]) -> list[JSONObject]:

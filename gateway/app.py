@@ -147,6 +147,7 @@ class Gateway:
         core.thinking.behind.start()
         stack.push_async_callback(core.thinking.behind.aclose)
         stack.push_async_callback(self._close_titles)
+        stack.push_async_callback(core.thinking.figures.aclose)
         stack.push_async_callback(core.agents.aclose)
         for adapter in core.adapters.values():
             stack.push_async_callback(adapter.aclose)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gateway import versions
+from gateway import metrics, versions
 from gateway.core import Core
-from gateway.disk import Disk, DiskUse, low
+from gateway.day import midnight
+from gateway.disk import DiskUse, low
 from gateway.lag import LoopLag
 from gateway.presence import Presence
+from hermes.errors import StoreError
 from hermes.messages import JSONObject
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
 
 __all__ = ["Report", "installed_version"]
 
@@ -76,6 +75,7 @@ class Report:
             "disk": {**disk, "warning": warning},
             "versions": await asyncio.to_thread(versions.here),
             "schema": {row["part"]: row["version"] for row in rows},
+            "usage": {"today": await self._used_today()},
             "warnings": [warning] if warning else [],
         }
 
@@ -116,18 +116,25 @@ class Report:
             },
         }
 
-    def metrics(self) -> bytes:
-        """Prometheus text; called in a thread."""
-        from prometheus_client import CollectorRegistry, Gauge, generate_latest  # noqa: PLC0415  paid for when asked
+    async def _used_today(self) -> JSONObject | None:
+        try:
+            return await self._core.thinking.figures.used(midnight())
+        except StoreError:  # which is told elsewhere in the status
+            return None
 
-        registry = CollectorRegistry()
-        for name, value in self._figures().items():
-            Gauge(f"hermes_{name}", name.replace("_", " "), registry=registry).set(value)
-        up = Gauge("hermes_platform_connected", "1 when connected", ["instance"], registry=registry)
-        for name, c in self._core.supervisor.conditions.items():
-            up.labels(name).set(c.state == "connected")
-        _disk_gauges(registry, self._disk.now())
-        return generate_latest(registry)
+    async def metrics(self) -> bytes:
+        """Prometheus text."""
+        return await asyncio.to_thread(self._rendered, await self._counted())
+
+    async def _counted(self) -> list[JSONObject]:
+        try:
+            return await self._core.thinking.figures.counted()
+        except StoreError:
+            return []
+
+    def _rendered(self, models: Sequence[JSONObject]) -> bytes:
+        connected = {name: c.state == "connected" for name, c in self._core.supervisor.conditions.items()}
+        return metrics.render(metrics.Seen(self._figures(), connected, self._disk.now(), models))
 
     def _figures(self) -> dict[str, Any]:
         core = self._core
@@ -149,12 +156,3 @@ class Report:
             "loop_lag_seconds": self._lag.last,
             "loop_lag_worst_seconds": self._lag.worst,
         }
-
-
-def _disk_gauges(registry: CollectorRegistry, disk: Disk) -> None:
-    from prometheus_client import Gauge  # noqa: PLC0415  paid for when asked
-
-    taken = Gauge("hermes_disk_bytes", "bytes in the home", ["kind"], registry=registry)
-    for kind, size in disk["kinds"].items():
-        taken.labels(kind).set(size)
-    Gauge("hermes_disk_free_bytes", "free on the home's disk", registry=registry).set(disk["free"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from hermes.messages import JSONObject
 
-__all__ = ["Price", "cost_of", "main", "priced"]
+__all__ = ["Price", "cost_at", "cost_of", "is_free", "main", "priced"]
 
 _FREE = frozenset({"ollama", "local"})
 _MILLION = 1_000_000.0
@@ -31,10 +31,19 @@ class Price:
 
 def cost_of(row: Mapping[str, Any], own: Mapping[str, Price]) -> float | None:
     """What the calls of a row (its `model`, `calls`, `prompt`, `completion`, `cached`) cost; `None` where no price is known."""
-    provider, _, model = str(row["model"]).partition("/")
-    price = own.get(str(row["model"]))
-    if price is None:
-        return 0.0 if provider in _FREE else _looked_up(provider, model, row)
+    name = str(row["model"])
+    if (price := own.get(name)) is not None:
+        return cost_at(row, price)
+    return 0.0 if is_free(name) else _looked_up(name, row)
+
+
+def is_free(name: str) -> bool:
+    """Whether `provider/model` runs on the owner's own machine, which costs nothing by the token."""
+    return name.partition("/")[0] in _FREE
+
+
+def cost_at(row: Mapping[str, Any], price: Price) -> float:
+    """What the tokens of a row cost at a price."""
     cached = min(int(row["cached"]), int(row["prompt"]))
     rate = price.input if price.cached is None else price.cached
     spent = (
@@ -43,7 +52,7 @@ def cost_of(row: Mapping[str, Any], own: Mapping[str, Price]) -> float | None:
     return spent / _MILLION
 
 
-def _looked_up(provider: str, model: str, row: Mapping[str, Any]) -> float | None:
+def _looked_up(name: str, row: Mapping[str, Any]) -> float | None:
     from genai_prices import Usage, calc_price  # noqa: PLC0415  heavy: only for who asks for costs
 
     # Some models cost more from a length of the request on: that is asked of a call, never of the sum of many.
@@ -53,6 +62,7 @@ def _looked_up(provider: str, model: str, row: Mapping[str, Any]) -> float | Non
         cache_read_tokens=min(int(row["cached"]), int(row["prompt"])) / calls,
         output_tokens=int(row["completion"]) / calls,
     )
+    provider, _, model = name.partition("/")
     known = None if provider == "custom" else provider
     try:
         return calls * float(calc_price(usage, model_ref=model, provider_id=known).total_price)

@@ -65,7 +65,16 @@ def describe(status: dict[str, Any]) -> list[str]:
         f"{status.get('sessions', {}).get('waiting', 0)} waiting. Loop lag: {lag.get('last', 0) * 1000:.0f} ms "
         f"(worst {lag.get('worst', 0) * 1000:.0f} ms)."
     )
-    return [*lines, *_places(status), *(f"Warning: {text}" for text in warnings(status))]
+    return [*lines, *_used(status), *_places(status), *(f"Warning: {text}" for text in warnings(status))]
+
+
+def _used(status: dict[str, Any]) -> list[str]:
+    today = status.get("usage", {}).get("today")
+    if not today:
+        return []
+    cost = "" if today["cost"] is None else f", ${today['cost']:.4f}"
+    tokens = f"{today['prompt']:,} tokens in ({today['cached']:,} cached), {today['completion']:,} out{cost}"
+    return _filled("Today:", [f"{today['calls']:,} model calls", *tokens.split(", ")])
 
 
 def _at_rest(home: Home) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -20,11 +20,12 @@ __all__ = ["Probes", "prometheus_text"]
 _HEALTHY = b'{"status": "ok"}'
 
 
-def prometheus_text() -> bytes:
-    """Every metric of this process in Prometheus' text format 0.0.4.
+async def prometheus_text() -> bytes:
+    """Every metric of this process in Prometheus' text format 0.0.4."""
+    return await asyncio.to_thread(_generated)
 
-    Imports the library on first use, so it belongs in a thread.
-    """
+
+def _generated() -> bytes:
     import prometheus_client  # noqa: PLC0415  whoever never asks does not pay for it
 
     return prometheus_client.generate_latest()
@@ -36,12 +37,12 @@ class Probes:
 
     readiness: (ready, why not in one sentence), cheap. is_key: whether a bearer token is an API key of this
     installation, in constant time.
-    metrics: called in a thread.
+    metrics: Prometheus' text.
     """
 
     readiness: Callable[[], tuple[bool, str | None]]
     is_key: Callable[[str], bool]
-    metrics: Callable[[], bytes] = prometheus_text
+    metrics: Callable[[], Awaitable[bytes]] = prometheus_text
 
     def mount(self, router: web.UrlDispatcher) -> None:
         """Add the three addresses."""
@@ -68,7 +69,7 @@ class Probes:
                 "Metrics are shown on this machine, or to the API key as a bearer token.",
                 {"WWW-Authenticate": "Bearer"},
             )
-        text = await asyncio.to_thread(self.metrics)
+        text = await self.metrics()
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     def _may_see(self, request: web.Request) -> bool:
