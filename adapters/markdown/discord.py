@@ -18,6 +18,7 @@ __all__ = ["escape", "render_discord"]
 
 _LONGEST_URL = 600
 """A link's address counts as text; a longer one is shown beside its name, where it can be cut."""
+_LOOK_AHEAD = 128
 _MARKS = {"bold": "**", "italic": "*", "underline": "__", "strikethrough": "~~", "spoiler": "||"}
 _ADDRESS = re.compile(r"https?://[^\s<>]+")
 _TICKS = re.compile("`+")
@@ -97,7 +98,7 @@ def _skip(flat: Flat, at: int) -> int:
 
 def _next(flat: Flat, at: int, limit: int) -> tuple[int, str] | None:
     """Where the piece that begins at `at` ends, and the piece; `None` when nothing shows for a while."""
-    end = min(len(flat.text), at + 2 * limit)  # no cut looks farther ahead
+    end = min(len(flat.text), at + 2 * limit)
     around = [span for span in flat.spans if span.start < end and span.end > at]
     room = limit
     while True:
@@ -106,10 +107,11 @@ def _next(flat: Flat, at: int, limit: int) -> tuple[int, str] | None:
             return None
         low, high = ranges[0]
         piece = _Piece(flat.text, around, at + low, at + high).written()
-        excess = utf16_len(piece) - limit
-        if excess <= 0:
+        size, written = utf16_len(flat.text[at + low : at + high]), utf16_len(piece)
+        if written <= limit:
             return at + high, piece
-        room = max(1, min(room, utf16_len(flat.text[at + low : at + high])) - excess)
+        room = max(1, min(size - 1, size * limit // written))
+        end = min(end, at + low + 2 * room + _LOOK_AHEAD)  # no cut looks farther
 
 
 def _regions(spans: Sequence[Span], start: int, end: int, room: int) -> list[Region]:
