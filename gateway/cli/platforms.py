@@ -42,6 +42,7 @@ class _Wish:
     deliver: tuple[str, ...]
     signing_secret: str | None = None
     mail: MailWish = field(default_factory=MailWish)
+    gateway_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,11 @@ class _Set:
 
 
 def add(  # noqa: PLR0913, PLR0917  one option each
-    kind: Annotated[str, typer.Argument(metavar="telegram|webhook|api|slack|email")],
+    kind: Annotated[str, typer.Argument(metavar="telegram|webhook|api|discord|slack|email")],
     name: Annotated[str | None, typer.Option(help="The instance's name; absent: the platform's.")] = None,
     token: Annotated[
-        str | None, typer.Option(metavar="-|FILE", help="telegram, slack: where the token is; `-`: on stdin.")
+        str | None,
+        typer.Option(metavar="-|FILE", help="telegram, discord, slack: where the token is; `-`: on stdin."),
     ] = None,
     secret: Annotated[
         str, typer.Option(metavar="generate|-|FILE", help="webhook, api: the secret; absent: made here.")
@@ -66,7 +68,10 @@ def add(  # noqa: PLR0913, PLR0917  one option each
     allow: Annotated[
         list[str] | None, typer.Option(metavar="USER", help="Who may write; absent: pairing codes.")
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="telegram, slack: where its API is served.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="telegram, discord, slack: where its API is served.")
+    ] = None,
+    gateway_url: Annotated[str | None, typer.Option(help="discord: where its gateway is served.")] = None,
     route: Annotated[str | None, typer.Option(help="webhook: the route's name.")] = None,
     scheme: Annotated[str, typer.Option(help="webhook: hmac, github, gitlab or standard.")] = "hmac",
     prompt: Annotated[str | None, typer.Option(help="webhook: the message for the agent.")] = None,
@@ -106,13 +111,20 @@ def add(  # noqa: PLR0913, PLR0917  one option each
     from gateway.home import prepare
     from gateway.wiring import SCHEMA
 
-    makers = {"telegram": _telegram, "webhook": _webhook, "api": _api, "slack": _slack, "email": _email}
+    makers = {
+        "telegram": _telegram,
+        "webhook": _webhook,
+        "api": _api,
+        "discord": _discord,
+        "slack": _slack,
+        "email": _email,
+    }
     if kind not in makers:
         raise ConfigError(f"There is no platform {kind!r} to add; there are {', '.join(makers)}.")
     home = Home(default_home())
     wish = _Wish(
         name or kind,
-        token if kind in ("telegram", "slack") else secret,
+        token if kind in ("telegram", "discord", "slack") else secret,
         tuple(allow or ()),
         base_url,
         route,
@@ -120,6 +132,7 @@ def add(  # noqa: PLR0913, PLR0917  one option each
         prompt,
         tuple(deliver or ()),
         signing_secret,
+        gateway_url=gateway_url,
     )
     if kind == "email":
         mail = MailWish(address, imap, smtp, ca_file, authserv_id, trust_from)
@@ -159,6 +172,19 @@ def _telegram(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
     values: dict[tuple[str | int, ...], Any] = {}
     if wish.base_url:
         values["base_url",] = wish.base_url
+    if wish.allow:
+        values["allow_from",] = list(wish.allow)
+    return _Set(Addition(wish.name, values, {("token",): token}))
+
+
+def _discord(wish: _Wish, taken: Mapping[str, Any]) -> _Set:
+    _refuse_taken(wish, taken, "token")
+    token = _given(wish.secret, "The bot's token, from discord.com/developers (Bot)", "--token -")
+    values: dict[tuple[str | int, ...], Any] = {}
+    if wish.base_url:
+        values["base_url",] = wish.base_url
+    if wish.gateway_url:
+        values["gateway_url",] = wish.gateway_url
     if wish.allow:
         values["allow_from",] = list(wish.allow)
     return _Set(Addition(wish.name, values, {("token",): token}))
