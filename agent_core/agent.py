@@ -306,7 +306,7 @@ class SessionAgent:
 
     def _ask_for_title(self, request: TurnRequest) -> None:
         titles = self._parts.titles
-        if titles is not None and is_named(request.session):
+        if titles is not None and titles.wants(self._facts.session_id) and is_named(request.session):
             titles.offer(replace(self._payer(request), turn_id=None, task="title"))
 
     async def _reload(self) -> None:

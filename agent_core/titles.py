@@ -117,14 +117,15 @@ class Titles:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
-    def offer(self, payer: Payer) -> None:
-        """Name the payer's session soon, once in this process; not where titles are off or too many wait.
-
-        Never blocks, never raises.
-        """
+    def wants(self, session_id: str) -> bool:
+        """Whether to offer the session: titles are on, not too many wait, and it is its first time in this process."""
         if not is_on(self._settings.current().get("llm", LLM)) or self._closed:
-            return
-        if len(self._waiting) >= _MOST_WAITING or payer.session_id in self._tried:
+            return False
+        return len(self._waiting) < _MOST_WAITING and session_id not in self._tried
+
+    def offer(self, payer: Payer) -> None:
+        """Name the payer's session soon, if it `wants` to. Never blocks, never raises."""
+        if not self.wants(payer.session_id):
             return
         self._tried[payer.session_id] = None
         if len(self._tried) > _MOST_TRIED:
