@@ -152,3 +152,9 @@ async def test_the_end_does_not_wait_for_a_model_that_hangs(tmp_path: Path, mode
         await g.answered(4)
         assert {by for _, by in await titles(g)} == {"words"}
         assert asked(model_peer).count("peer-small") == 1  # one at a time, and none after the end
+    model_peer.script.clear()
+    model_peer.script.add(says("Named after all"), model="peer-small")
+    async with gateway(tmp_path, model_peer) as g:
+        await g.send("again")
+        await g.answered(1)
+        assert ("Named after all", "model") in await titles(g)

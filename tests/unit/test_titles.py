@@ -9,16 +9,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from agent_core.security.fence import is_fence_free
 from agent_core.settings import LLM, Auxiliary
-from agent_core.store import sessions
+from agent_core.store import sessions, transcript
+from agent_core.store.calls import Payer
 from agent_core.store.database import SqliteStore
 from agent_core.store.schema import PART
-from agent_core.titles import LONGEST, cleaned, is_named, is_on, title_request
+from agent_core.titles import LONGEST, Titles, cleaned, is_named, is_on, title_request
 from hermes.agent import SessionSpec
 from hermes.events import ChatKind
+from hermes.messages import Message
+from hermes.model import Model
 from hermes.store import Job
+from hermes.testing import FakeClock
+from tests.agentrig import Settings
 
 
 @pytest.mark.parametrize(
@@ -119,6 +125,31 @@ async def test_only_the_first_words_give_way_to_a_models_title(store: SqliteStor
         await store.write(sessions.retitle("k0", "where is", "words"), by_a_person)
         assert await store.write(improve) == [None]
     assert await store.write(sessions.improve_title("nobody", "Rome")) == [None]
+
+
+async def test_what_waits_is_bounded_and_a_fault_ends_nothing(store: SqliteStore, tmp_path: Path) -> None:
+    on = Settings(tmp_path, llm=LLM(auxiliary=Auxiliary(model="openai/x")))
+    asked: list[str] = []
+
+    def auxiliary(task: str, agent_id: str) -> list[Model]:
+        asked.append(f"{task} {agent_id}")
+        raise RuntimeError
+
+    titles = Titles(store, on, auxiliary, FakeClock())
+    turn = transcript.append_messages(
+        "s0", None, [Message("user", "where is"), Message("assistant", "here")], 1.0
+    )
+    await store.write(sessions.retitle("k0", "where is", "words"), turn)
+    with capture_logs() as logs:
+        for number in range(40):
+            titles.offer(Payer(f"s{number}", "k", "main", "p", None, "title"))
+        assert [titles.wants(f"s{n}") for n in (0, 31, 32)] == [False, False, False]
+        await titles.wait_idle()
+    assert [titles.wants(f"s{n}") for n in (0, 31, 32)] == [False, False, True]
+    assert asked == ["title main"]  # the others are nowhere
+    assert [entry["event"] for entry in logs] == ["title.failed"]
+    await titles.aclose()
+    assert not titles.wants("s33")
 
 
 async def test_many_of_one_name_are_numbered_without_counting_through(store: SqliteStore) -> None:
