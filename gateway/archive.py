@@ -10,19 +10,21 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hermes.errors import HermesError, StoreTooNew
+from hermes.messages import scrub_surrogates
 
-__all__ = ["FORMAT", "SCOPE", "SPARE_BYTES", "Entry", "Manifest", "pack", "unpack"]
+__all__ = ["FORMAT", "SCOPE", "SPARE_BYTES", "Entry", "Manifest", "is_holdable", "pack", "unpack"]
 
 FORMAT = 1
 SCOPE = (
@@ -48,6 +50,8 @@ _MANIFEST = "manifest.json"
 _MANIFEST_BYTES = 256 * 1024 * 1024
 _BLOCK = 256 * 1024
 _LEVEL = 3
+_VERSION = r"^[A-Za-z0-9.+!_-]{1,64}$"
+_LATEST = 253_402_214_400.0  # the last day of the year 9999, where dates end
 
 
 class Entry(BaseModel):
@@ -65,11 +69,19 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     format: int
-    hermes: str
-    at: float
+    hermes: str = Field(pattern=_VERSION)
+    at: float = Field(ge=0, le=_LATEST)
     schemas: Mapping[str, int] = Field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
     files: Mapping[str, Entry] = Field(default_factory=dict)
+
+
+def is_holdable(name: str) -> bool:
+    """Whether a backup can hold a file of that name, and give it back: UTF-8, and nothing that leads elsewhere."""
+    parts = name.split("/")
+    if name.startswith("/") or "\0" in name or "\\" in name or any(p in ("", ".", "..") for p in parts):
+        return False
+    return scrub_surrogates(name) is name
 
 
 class _Hashing:
@@ -178,11 +190,13 @@ def _manifest(archive: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> M
     try:
         raw: Any = json.loads(source.read())
         if isinstance(raw, dict) and isinstance(raw.get("format"), int) and raw["format"] > FORMAT:
+            by = str(raw.get("hermes"))
             raise StoreTooNew(
-                f"{archive} was made by a newer Hermes ({raw.get('hermes', '?')}); restore it with that one."
+                f"{archive} was made by a newer Hermes ({by if re.match(_VERSION, by) else '?'}); "
+                "restore it with that one."
             )
         return Manifest.model_validate(raw)
-    except (ValueError, ValidationError) as error:
+    except (ValueError, ValidationError, RecursionError) as error:
         raise HermesError(f"{archive} has a manifest that cannot be read.") from error
 
 
@@ -212,7 +226,7 @@ def _check_name(archive: Path, member: tarfile.TarInfo) -> None:
         raise HermesError(
             f"{archive} holds {name!r}, which is no plain file (a link or a device); it was refused."
         )
-    if name.startswith("/") or "\0" in name or "\\" in name or any(p in ("", ".", "..") for p in parts):
+    if not is_holdable(name):
         raise HermesError(f"{archive} holds {name!r}, which leads out of the home; it was refused.")
     if parts[0] not in SCOPE:
         raise HermesError(f"{archive} holds {name!r}, which no backup of Hermes has; it was refused.")
@@ -224,4 +238,4 @@ def _compare(archive: Path, manifest: Manifest, found: Mapping[str, Entry]) -> N
     changed = sorted(n for n in found if n in manifest.files and found[n] != manifest.files[n])
     for names, what in ((missing, "lacks"), (extra, "holds, unlisted,"), (changed, "holds a changed")):
         if names:
-            raise HermesError(f"{archive} {what} {names[0]}; it is damaged and was refused.")
+            raise HermesError(f"{archive} {what} {names[0]!r}; it is damaged and was refused.")

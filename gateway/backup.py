@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from gateway import wiring
-from gateway.archive import FORMAT, SCOPE, SPARE_BYTES, Manifest, pack
+from gateway.archive import FORMAT, SCOPE, SPARE_BYTES, Manifest, is_holdable, pack
 from gateway.config.environment import parse_env
 from gateway.config.loading import load
 from gateway.home import file_lock
@@ -19,6 +19,7 @@ from gateway.kept import BACKUPS, DATABASE_COPIES, SUFFIX, unused
 from gateway.swap import sync
 from hermes.errors import HermesError
 from hermes.home import Home
+from hermes.messages import scrub_surrogates
 
 __all__ = ["KEPT", "Made", "Wish", "make"]
 
@@ -117,15 +118,20 @@ def _walk(top: Path, name: str, skipped: list[str]) -> Iterator[tuple[str, Path]
     for here, folders, files in os.walk(top):
         prefix = f"{name}/{Path(here).relative_to(top).as_posix()}".removesuffix("/.")
         folders[:] = sorted(f for f in folders if f != "__pycache__")
-        skipped += [f"{prefix}/{f}" for f in folders if (Path(here) / f).is_symlink()]
+        skipped += [_shown(prefix, f) for f in folders if not is_holdable(f) or (Path(here) / f).is_symlink()]
+        folders[:] = [f for f in folders if is_holdable(f)]
         for file in sorted(files):
             path = Path(here) / file
             if file.endswith(".tmp") and file.startswith("."):
                 continue
-            if "\\" in file or not path.is_file():  # sockets, broken links, names that no archive may hold
-                skipped.append(f"{prefix}/{file}")
+            if not is_holdable(file) or not path.is_file():  # also sockets and broken links
+                skipped.append(_shown(prefix, file))
             else:
                 yield f"{prefix}/{file}", path
+
+
+def _shown(prefix: str, name: str) -> str:
+    return scrub_surrogates(f"{prefix}/{name}")
 
 
 def _check_room(target: Path, inner: Path, total: int, state: int) -> None:

@@ -146,6 +146,11 @@ def _missing_secrets(home: Home, manifest: Manifest) -> tuple[str, ...]:
 def _put(home: Home, fresh: Path, scope: Sequence[str]) -> Path | None:
     old = [name for name in scope if os.path.lexists(home.root / name)]
     new = [name for name in scope if (fresh / name).exists()]
+    if stuck := swap.mounted(home.root, old):
+        raise HermesError(
+            f"{home.root / stuck[0]} is mounted there by itself, so nothing can be put in its place. "
+            "Take the mount away first, or restore with --into DIR and copy from there."
+        )
     aside = unused(home.root, time.strftime(f"{ASIDE}%Y%m%d-%H%M%S"))
     swap.commit(home.root, aside.name, old, new)
     if not old:

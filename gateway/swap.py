@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from hermes.errors import HomeError
 from hermes.failpoint import reached
 
-__all__ = ["STAGE", "begin", "commit", "finish", "is_decided", "sync", "sync_tree"]
+__all__ = ["STAGE", "begin", "commit", "finish", "is_decided", "mounted", "sync", "sync_tree"]
 
 STAGE = ".restoring"
 _PLAN = "plan.json"
@@ -46,6 +47,19 @@ def commit(root: Path, aside: str, old: Sequence[str], new: Sequence[str]) -> No
     sync(stage)
     reached("restore.decided")
     finish(root)
+
+
+def mounted(root: Path, names: Sequence[str]) -> list[str]:
+    """Which of the home's entries are mounts of their own: rename(2) moves none of them (EBUSY)."""
+    try:
+        table = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    except OSError:  # not Linux
+        table = ""
+    places = {
+        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]) for line in table.splitlines()
+    }
+    here = root.resolve()
+    return [name for name in names if str(here / name) in places or os.path.ismount(here / name)]
 
 
 def is_decided(root: Path) -> bool:

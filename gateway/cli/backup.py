@@ -86,7 +86,7 @@ def backup(
     elif not no_secrets:
         print("It holds your secrets; keep it as you keep them.")
     if made.skipped:
-        print(f"Links and the like that are not in it: {', '.join(made.skipped)}", file=sys.stderr)
+        print(f"Links, odd names and the like that are not in it: {', '.join(made.skipped)}", file=sys.stderr)
     if not workspace and any(home.workspace.glob("*")):
         print(f"{home.workspace} is not in it; --workspace takes it too.", file=sys.stderr)
     for path in made.removed:

@@ -41,8 +41,9 @@ def restore(
     home = Home((into.expanduser() if into else default_home()).absolute())
     file = file.expanduser().absolute()
     if not file.is_file():
-        raise HermesError(f"There is no {file}.")
-    if into is not None and home.root.is_dir() and any(home.root.iterdir()):
+        raise HermesError(f"{file} is no file." if file.exists() else f"There is no {file}.")
+    # The lock is all that a restore leaves in a new home when it was refused.
+    if into is not None and home.root.is_dir() and {p.name for p in home.root.iterdir()} - {home.lock.name}:
         raise HermesError(f"{home.root} is not empty; name a new folder.")
     prepare(home)
     with HomeLock(home):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hermes.failpoint import RESTORE_POINTS
-from tests.acceptance.house import House
+from tests.acceptance.house import House, on_small_disk
 from tests.clirig import Done
 from tests.peers.model.script import says
 
@@ -186,6 +186,58 @@ async def test_a_cut_a_changed_and_a_foreign_archive_change_nothing(house: House
         assert done.code == code, name + done.err
         assert name in done.err
     assert {p: b for p, b in house.files().items() if p.name != "hermes.lock"} == before
+
+
+async def test_what_a_backup_cannot_give_back_is_not_in_it(house: House, tmp_path: Path) -> None:
+    tools = house.home / "tools"
+    (tools / "a\\b").mkdir(parents=True)
+    for name in ("good one.txt", "two\nlines", "\udcff.txt", "a\\b/inside", "c\\d"):
+        (tools / name).write_text("x")
+    made = await backup(house, "-o", str(tmp_path / "b.tar.gz"))
+    assert sorted(made["skipped"]) == ["tools/a\\b", "tools/c\\d", "tools/\ufffd.txt"]
+    done = await house.hermes("restore", made["path"], "--into", str(tmp_path / "new"))
+    assert done.code == 0, done.err
+    assert sorted(p.name for p in (tmp_path / "new" / "tools").iterdir()) == ["good one.txt", "two\nlines"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "[" * 100_000,
+        '{"format": 1, "hermes": "1", "at": 1e300}',
+        '{"format": 1, "hermes": "1\\u001b[31m", "at": 1}',
+        '{"format": 1, "hermes": "1", "at": 1, "left_out": ["A\\u001b[31m"]}',
+        '{"format": 99, "hermes": "\\u001b[31m"}',
+    ],
+    ids=["deep", "time", "version", "secret", "newer"],
+)
+async def test_a_hostile_manifest_is_refused_and_says_nothing_of_its_own(
+    house: House, tmp_path: Path, manifest: str
+) -> None:
+    path, new = tmp_path / "bad.tar.gz", tmp_path / "new"
+    with tarfile.open(path, "w:gz") as tar:
+        info = member("manifest.json")
+        info.size = len(manifest)
+        tar.addfile(info, io.BytesIO(manifest.encode()))
+    done = await house.hermes("restore", str(path), "--into", str(new))
+    assert (done.code in {1, 78}, "unexpected" in done.err, "\x1b" in done.err) == (True, False, False), (
+        done.err
+    )
+    assert [p.name for p in new.iterdir()] == ["hermes.lock"]
+    if "99" not in manifest:
+        return
+    good = await backup(house, "-o", str(tmp_path / "good.tar.gz"))
+    again = await house.hermes("restore", good["path"], "--into", str(new))
+    assert again.code == 0, again.err
+
+
+async def test_a_mount_in_the_home_is_named_before_anything_is_moved(house: House, tmp_path: Path) -> None:
+    made = await backup(house, "-o", str(tmp_path / "b.tar.gz"))
+    with on_small_disk(house.home / "agents", 1):
+        done = await house.hermes("restore", made["path"], "--yes")
+        assert (done.code, "agents is mounted" in done.err) == (1, True), done.err
+        assert not (house.home / ".restoring").exists()
+        assert (await house.hermes("sessions", "list")).code == 0
 
 
 @pytest.mark.parametrize("place", [*RESTORE_POINTS, "restore.moved_aside:2", "restore.moved_in:2"])
