@@ -12,7 +12,7 @@ from typing import Literal
 from hermes.config import Rate
 from hermes.events import Admission, Event
 
-__all__ = ["Decision", "DoorRules", "RateBook", "Standing", "judge"]
+__all__ = ["Decision", "DoorRules", "RateBook", "Standing", "judge", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,15 @@ class DoorRules:
 class Standing:
     """What is known of a sender. slot: when the rate lets the message through (epoch seconds).
 
-    deferred: messages that already wait.
+    deferred: messages that already wait. linked: his person is admitted by another account. code: a stranger's message
+    is `/link` with a code that is valid, or with another one; `None`: it is none, or he tried too many.
     """
 
     paired: bool = False
     slot: float = 0.0
     deferred: int = 0
+    linked: bool = False
+    code: Literal["right", "wrong"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,11 @@ def judge(
     if not event.addressed:
         return Decision("ignored", "not addressed")
     admission = _admission(event, rules, standing)
+    if admission is None and standing.code == "right":
+        admission = "linked"
     if admission is None:
+        if standing.code == "wrong":
+            return Decision("refused", "wrong code", notice="link_wrong")
         pairing = rules.allow_from is None and event.private_notice
         return Decision("refused", "unknown sender", pair=pairing)
     if event.unsupported is not None and not event.text.strip():
@@ -83,9 +90,15 @@ def judge(
 def _admission(event: Event, rules: DoorRules, standing: Standing) -> Admission | None:
     if event.admitted is not None:
         return event.admitted
+    own = listed(event.sender.id, rules, paired=standing.paired)
+    return "linked" if standing.linked and own in (None, "anyone") else own
+
+
+def listed(sender: str, rules: DoorRules, *, paired: bool) -> Admission | None:
+    """By what right the rules let a sender in; `None`: they do not."""
     if rules.allow_from is None:
-        return "paired" if standing.paired else None
-    if event.sender.id in rules.allow_from:
+        return "paired" if paired else None
+    if sender in rules.allow_from:
         return "listed"
     return "anyone" if "*" in rules.allow_from else None
 

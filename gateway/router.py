@@ -1,8 +1,8 @@
 """Where an event belongs: its agent and its session key. Pure.
 
-Session key: `agent:<agentId>:<account>:<platform>:<kind>:<chat>[:t=<thread>][:u=<sender>]`, each part
-percent-encoded, so that two
-different places never share a key.
+Session key: `agent:<agentId>:<account>:<platform>:<kind>:<chat>[:t=<thread>][:u=<sender>][:e=<n>]`, each
+part percent-encoded, so that two different places never share a key. What follows the agent is the conversation's
+place; several accounts of one person may have one place together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from hermes.agent import SessionSpec
 from hermes.errors import ConfigError
 from hermes.events import Event, Target
 
-__all__ = ["Route", "SharingRules", "format_target", "parse_target", "route", "session_key"]
+__all__ = [
+    "Route",
+    "Shared",
+    "SharingRules",
+    "format_target",
+    "key_at",
+    "parse_target",
+    "place_of",
+    "route",
+    "session_key",
+]
 
 DEFAULT_AGENT = "main"
 
@@ -26,6 +36,17 @@ class SharingRules:
 
     group: Literal["per_sender", "shared"] = "per_sender"
     thread: Literal["per_sender", "shared"] = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is known of a direct chat's sender. place: where his person's conversation is kept.
+
+    parted: how often his account left one that was kept under its own key, which it then has no more.
+    """
+
+    place: str | None = None
+    parted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +61,25 @@ def _part(text: str) -> str:
     return quote(text, safe="-_.@+", errors="surrogatepass")
 
 
-def session_key(event: Event, agent_id: str, sharing: SharingRules) -> str:
+def key_at(agent_id: str, place: str) -> str:
+    """The key of an agent's conversation at a place."""
+    return f"agent:{_part(agent_id)}:{place}"
+
+
+def place_of(key: str) -> str:
+    """The place of a conversation: its key without the agent."""
+    return key.split(":", 2)[2]
+
+
+def session_key(event: Event, agent_id: str, sharing: SharingRules, shared: Shared | None = None) -> str:
     """The event's session; injective in everything that separates conversations."""
+    if shared is not None and shared.place is not None:
+        return key_at(agent_id, shared.place)
+    key = _own_key(event, agent_id, sharing)
+    return f"{key}:e={shared.parted}" if shared is not None and shared.parted else key
+
+
+def _own_key(event: Event, agent_id: str, sharing: SharingRules) -> str:
     chat = event.chat if event.session is None else event.session
     key = ":".join(
         ("agent", _part(agent_id), _part(event.account), _part(event.platform), event.kind, _part(chat))
@@ -55,9 +93,11 @@ def session_key(event: Event, agent_id: str, sharing: SharingRules) -> str:
     return key
 
 
-def route(event: Event, sharing: SharingRules, agent_id: str = DEFAULT_AGENT) -> Route:
+def route(
+    event: Event, sharing: SharingRules, agent_id: str = DEFAULT_AGENT, shared: Shared | None = None
+) -> Route:
     """The agent and session for an event."""
-    key = session_key(event, agent_id, sharing)
+    key = session_key(event, agent_id, sharing, shared)
     spec = SessionSpec(key, agent_id, event.platform, event.instance, event.kind, event.chat, event.thread)
     return Route(key, spec)
 

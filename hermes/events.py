@@ -21,6 +21,7 @@ __all__ = [
     "Event",
     "Ignored",
     "Parsed",
+    "Role",
     "Sender",
     "Target",
     "Unparsable",
@@ -32,11 +33,15 @@ __all__ = [
 ]
 
 ChatKind = Literal["direct", "group", "channel", "hook", "api", "terminal"]
-Admission = Literal["local", "key", "signed", "listed", "paired", "anyone"]
+Admission = Literal["local", "key", "signed", "listed", "paired", "linked", "anyone"]
 """By what right an event was let in.
 
-The machine's own user, an API key, a webhook signature, an allowlist entry, a pairing, or `*`.
+The machine's own user, an API key, a webhook signature, an allowlist entry, a pairing, another account of the same
+person that is admitted, or `*`.
 """
+
+Role = Literal["owner", "member", "guest"]
+"""What somebody is to the owner, who says what each may do (`people.roles`)."""
 
 VerdictKind = Literal["accepted", "duplicate", "refused", "ignored", "unparsable"]
 
