@@ -45,11 +45,11 @@ def asked(inputs: Sequence[TurnInput], kind: str, source: str, at: float) -> lis
 
 def _worded(item: TurnInput, kind: str, source: str) -> str:
     text = scrub_surrogates(item.text)
-    if item.untrusted:
-        text = fence(text, "untrusted-input", source)
     if item.quoted:
         quoted = "\n".join(f"> {line}" for line in scrub_surrogates(item.quoted).splitlines())
         text = f"{quoted}\n\n{text}"
+    if item.untrusted:  # what a stranger quotes is no more to be trusted than what he writes
+        text = fence(text, "untrusted-input", source)
     if kind in ("group", "channel"):
         text = f"[{label(item.sender_name or item.sender_id)}] {text}"
     return text

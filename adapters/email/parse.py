@@ -152,7 +152,10 @@ def _event(
         dedupe_key=f"{key}:{sha256(head[2]).hexdigest()[:16]}",
         thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
         message_id=message_id or None,
-        quoted=quoted[:_QUOTED] or None,
+        # What we said ourselves stands in the conversation already.
+        quoted=None
+        if any(is_ours(name, domain_of(reading.address)) for name in above)
+        else quoted[:_QUOTED] or None,
         reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
         private_notice=genuine,
         unsupported=None if text else _what(body, missing),
