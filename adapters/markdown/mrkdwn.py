@@ -29,7 +29,8 @@ _GAP = "\u200b"
 _BEFORE = frozenset(" \t\n([{\"'«“‘—–-:;,.!?/>" + _GAP)
 _AFTER = frozenset(" \t\n)]}\"'»”’—–-:;,.!?/" + _GAP)
 _LONGEST_LINK = 1900
-_SMALLEST_ROOM = 16
+_LEAST = 32
+_SMALLEST_ROOM = 4
 _MARKS_TAKE = 200  # units that the marks of an ordinary piece stay below
 _USERS = r"<@[UW][A-Z0-9]{1,30}>"
 _TOKENS = {
@@ -56,10 +57,10 @@ def render_mrkdwn(
     white space beside a cut is dropped. Raises `ValueError` when `limit - reserve` is below 32.
     """
     room = limit - reserve
-    if room < 2 * _SMALLEST_ROOM:
+    if room < _LEAST:
         raise ValueError(f"A message of {limit} units with {reserve} kept back is too small.")
     flat = write_flat(parse(markdown), link_schemes=_SCHEMES)
-    writable = [span for span in flat.spans if span.type != "text_link" or _is_short(span)]
+    writable = [span for span in flat.spans if span.type != "text_link" or _is_short(span, room)]
     first = room if not writable else room - min(_MARKS_TAKE, room // 8)
     return list(_fitted(Flat(flat.text, tuple(writable)), first, room, pings))
 
@@ -73,6 +74,11 @@ def escape(text: str, pings: Pings = "none") -> str:
     return "".join(part if n % 2 else _escaped(part) for n, part in enumerate(parts))
 
 
+def _written(text: str, pings: Pings = "none") -> str:
+    """Escaped, and without three backticks in a row, which would begin a code block."""
+    return _FENCE.sub(lambda run: _GAP.join(run[0]), escape(text, pings))
+
+
 def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -81,8 +87,8 @@ def _escaped_len(text: str) -> int:
     return utf16_len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
-def _is_short(span: Span) -> bool:
-    return utf16_len(_address(span.url or "")) <= _LONGEST_LINK
+def _is_short(span: Span, room: int) -> bool:
+    return utf16_len(_address(span.url or "")) <= min(_LONGEST_LINK, room // 2)
 
 
 def _fitted(flat: Flat, room: int, limit: int, pings: Pings) -> Iterator[MrkdwnPiece]:
@@ -92,10 +98,10 @@ def _fitted(flat: Flat, room: int, limit: int, pings: Pings) -> Iterator[MrkdwnP
         source = _Writer(piece, pings).write()
         if utf16_len(source) <= limit:
             yield MrkdwnPiece(piece.text, source)
-        elif room > 2 * _SMALLEST_ROOM:
+        elif room > _SMALLEST_ROOM:
             yield from _fitted(piece, room // 2, limit, pings)
         else:
-            yield MrkdwnPiece(piece.text, _escaped(piece.text))
+            yield MrkdwnPiece(piece.text, _written(piece.text))
 
 
 def _regions(flat: Flat, room: int) -> list[Region]:
@@ -176,16 +182,16 @@ class _Writer:
         return self._stops[place] if place < len(self._stops) else len(self._text)
 
     def _plain(self, start: int, end: int) -> str:
-        return escape(self._text[start:end], self._pings)
+        return _written(self._text[start:end], self._pings)
 
     def _whole_text(self, span: Span) -> str:
         text = self._text[span.start : span.end]
         if span.type == "pre":
-            return f"```\n{_FENCE.sub(lambda run: _GAP.join(run[0]), _escaped(text))}\n```"
+            return f"```\n{_written(text)}\n```"
         if span.type == "text_link":
-            return f"<{_address(span.url or '')}|{_escaped(text.replace(chr(10), ' '))}>"
+            return f"<{_address(span.url or '')}|{_written(text.replace(chr(10), ' '))}>"
         if "`" in text or "\n" in text:
-            return _escaped(text)
+            return _written(text)
         return f"`{_escaped(text)}`"
 
     def _is_line_start(self, at: int) -> bool:
