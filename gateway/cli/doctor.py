@@ -67,7 +67,9 @@ def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:
             raise HermesError("Nothing can be mended while Hermes runs: `hermes gateway stop`, then again.")
         found = [*faults(status), *failures(status)]
         detail = "; ".join(found) or "It runs and takes messages."
-        answer = ask(home, "doctor", seconds=600.0) or {}
+        answer = ask(home, "doctor", seconds=600.0)
+        if answer is None:
+            raise HermesError("The daemon ended while it looked at its store; try again.")
         return [_finding("daemon", detail, ok=not found), *answer.get("findings", [])]
     if not home.state.exists():
         return [_finding("store", "There is no store yet.", ok=True)]
