@@ -113,7 +113,7 @@ async def test_restart_drains_and_comes_back(here: Installation, model_peer: Mod
     assert (await here.run("gateway", "restart")).code == 3
 
 
-async def test_a_restart_onto_a_broken_configuration_is_refused(here: Installation) -> None:
+async def test_a_restart_onto_a_broken_or_missing_configuration_is_refused(here: Installation) -> None:
     here.configure()
     up = await here.run("gateway", "run", "--daemon")
     assert "No platform is switched on" in up.err
@@ -124,6 +124,12 @@ async def test_a_restart_onto_a_broken_configuration_is_refused(here: Installati
     assert "not restarted" in refused.err
     assert (await here.status())["running"] is True
     assert (await here.run("status")).out.count("not reloaded") == 1
+    (here.root / "config.yaml").unlink()  # which would start, with no platform and another port
+    for command in ("restart", "reload"):
+        refused = await here.run("gateway", command, "--json")
+        assert (refused.code, refused.out) == (1, ""), refused
+        assert "config.yaml is missing or empty" in refused.err
+    assert (await here.status())["ready"] is True
     (here.root / "config.yaml").write_text(config)
     assert (await here.run("gateway", "restart")).code == 0
     assert (await here.run("gateway", "stop")).code == 0
