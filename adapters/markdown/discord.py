@@ -21,7 +21,6 @@ _LONGEST_URL = 600
 _LOOK_AHEAD = 128
 _MARKS = {"bold": "**", "italic": "*", "underline": "__", "strikethrough": "~~", "spoiler": "||"}
 _ADDRESS = re.compile(r"https?://[^\s<>]+")
-_TICKS = re.compile("`+")
 _BRACKET = re.compile(r"(?<!\\)[\[\]]")
 _SPECIAL = re.compile(
     r"""[*`]                                # always a mark
@@ -206,11 +205,12 @@ def _joined(left: str, right: str) -> str:
 
 
 def _code(text: str) -> str:
+    """Three ticks would begin a block, so ticks in the code are kept apart, and two stand around it."""
     line = text.replace("\n", " ")
-    longest = max((len(found[0]) for found in _TICKS.finditer(line)), default=0)
-    ticks = "`" * (longest + 1)
-    pad = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{ticks}{pad}{line}{pad}{ticks}"
+    if "`" not in line:
+        return f"`{line}`"
+    kept = re.sub("`(?=`)", "`\u200b", line)
+    return f"``{' ' if kept[0] == '`' else ''}{kept}{' ' if kept[-1] == '`' else ''}``"
 
 
 def _block(text: str, language: str | None) -> str:
