@@ -154,7 +154,7 @@ class Gateway:
         stack.push_async_callback(core.delivery.aclose)
         stack.push_async_callback(core.sessions.aclose)
         lag = LoopLag()
-        self._presence = Presence(self._home.state, clock)
+        self._presence = Presence(self._home, clock, lambda: self.stopped.ask("unexpected"))
         self.report = Report(
             core,
             lag,

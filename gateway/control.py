@@ -111,7 +111,11 @@ def _record(home: Home, path: Path) -> None:
     fresh.replace(home.control)
 
 
-def _remove(home: Home, path: Path) -> None:
+def _remove(home: Home, path: Path, made: int) -> None:
+    """Unless it is another's by now: who takes over a home that was removed has his socket in the same place."""
+    with suppress(OSError):
+        if path.stat().st_ino != made:
+            return
     path.unlink(missing_ok=True)
     if path.parent.name.startswith("hermes-"):  # ours, not the service manager's
         with suppress(OSError):
@@ -155,11 +159,13 @@ class ControlServer:
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.path: Path | None = None
+        self._made = 0  # its number in the file system (stat(2), st_ino)
 
     async def start(self, environ: Mapping[str, str] = os.environ) -> Path:
         """Listen; returns where. Raises `HomeError` when there is no place for a socket."""
         bound, path = await asyncio.to_thread(_bind, self._home, environ)
         self.path = path
+        self._made = await asyncio.to_thread(lambda: path.stat().st_ino)
         self._server = await asyncio.start_unix_server(self._accept, sock=bound, limit=MAX_LINE)
         return path
 
@@ -172,7 +178,7 @@ class ControlServer:
             task.cancel()
         if self._connections:
             await asyncio.wait(tuple(self._connections), timeout=5.0)
-        await asyncio.to_thread(_remove, self._home, self.path)
+        await asyncio.to_thread(_remove, self._home, self.path, self._made)
         self._server = None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
