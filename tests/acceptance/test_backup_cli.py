@@ -14,6 +14,7 @@ import pytest
 
 from hermes.failpoint import RESTORE_POINTS
 from tests.acceptance.house import House, on_small_disk
+from tests.backup_load import back_up_under_load, check_copy, check_restored
 from tests.clirig import Done
 from tests.peers.model.script import says
 
@@ -72,6 +73,17 @@ async def test_a_backup_while_messages_are_written_is_one_instant_and_can_be_gon
     assert house.rows("SELECT count(*) FROM messages") < [(800,)]
     await house.start()
     assert (await house.ask("go on", session="s0")).status_code == 200
+    await house.stop()
+
+
+async def test_backups_under_load_delay_nobody_and_hold_whole_messages(house: House, tmp_path: Path) -> None:
+    await house.start()
+    seen = await back_up_under_load(house, 240, tmp_path / "made")
+    assert max(seen.lags) < 0.5, seen.lags  # tests/chaos has the real bound, alone on the machine
+    answered, opened = check_copy(seen.newest, tmp_path / "copy")
+    assert answered >= 24
+    assert opened <= 8
+    await check_restored(house, seen.newest, tmp_path / "restored")
     await house.stop()
 
 
