@@ -86,9 +86,9 @@ class InboxRow:
 class Judged:
     """The door's verdict on one item, ready to be written.
 
-    kind "accepted" carries the event with its route; the others are only counted (unparsable ones keep their
-    raw text).
-    drafts: what the door itself answers. pairing: SQL parameters of the pairing row to write, if any.
+    kind "accepted" carries the event with its route; the others are only counted (unparsable ones keep their raw
+    text). drafts: what the door itself answers. jobs: what else is written with the verdict. changes: an open message
+    as it is now, after its sender changed it.
     """
 
     kind: Literal["accepted", "refused", "ignored", "unparsable"]
@@ -103,6 +103,7 @@ class Judged:
     drafts: tuple[Draft, ...] = ()
     jobs: tuple[Job, ...] = ()
     raw: Unparsable | None = None
+    changes: InboxRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.busy import gathered
 from gateway.commands import parse_command
@@ -34,6 +34,24 @@ class Mailbox:
     def has_command(self) -> bool:
         """Whether a command waits, such as /new: what is said after it is not for the turn before it."""
         return any(isinstance(w, InboxRow) and parse_command(w.event) is not None for w in self.work)
+
+    def waiting(self) -> list[InboxRow]:
+        """Messages whose turn has not begun, also those that are gathered for one."""
+        return [*self.gathering, *(w for w in self.work if isinstance(w, InboxRow))]
+
+    def running(self) -> list[InboxRow]:
+        """Messages of the turn that runs and those said to it, the newest first."""
+        active = self.active
+        return [] if active is None else [*active.said[::-1], *active.joined[::-1], *active.work.rows[::-1]]
+
+    def change(self, row: InboxRow) -> bool:
+        """Put a waiting message's new version in its place. False: it does not wait any more."""
+        for place in (self.gathering, self.work):
+            for i, known in enumerate(place):
+                if isinstance(known, InboxRow) and known.id == row.id:
+                    place[i] = replace(row, free_at=known.free_at)
+                    return True
+        return False
 
     def put_back(self, rows: Sequence[InboxRow]) -> None:
         """Rows that were not taken up after all wait again, in the order of arrival."""

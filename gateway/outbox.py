@@ -21,6 +21,7 @@ __all__ = [
     "OutboxKind",
     "OutboxRow",
     "Standing",
+    "answer_rows",
     "begin_live",
     "claim",
     "enqueue",
@@ -210,6 +211,16 @@ async def standing(store: Store, keys: Sequence[str]) -> list[Standing]:
     rows = await store.read(
         "SELECT id, state, message_id, error FROM outbox WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id",
         (json.dumps(list(keys)),),
+    )
+    return [Standing(r["id"], r["state"], r["message_id"], r["error"]) for r in rows]
+
+
+async def answer_rows(store: Store, turn_id: str, target: Target) -> list[Standing]:
+    """The rows that bring a turn's answer to a chat, in order."""
+    rows = await store.read(
+        "SELECT id, state, message_id, error FROM outbox WHERE key >= ? AND key < ? AND instance = ? AND chat = ?"
+        " ORDER BY id",
+        (f"{turn_id}:", f"{turn_id};", target.instance, target.chat),
     )
     return [Standing(r["id"], r["state"], r["message_id"], r["error"]) for r in rows]
 

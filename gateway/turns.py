@@ -59,6 +59,7 @@ ANSWER_KEPT = 600.0
 class TurnWork:
     """What a turn is made of. redo: the text of the last turn, which this one takes the place of.
 
+    shown: the messages in which that one's answer stands; the new one is shown in them.
     starts: of a turn that was open on disk.
     """
 
@@ -67,6 +68,7 @@ class TurnWork:
     rows: tuple[InboxRow, ...]
     resumed: bool = False
     redo: str | None = None
+    shown: tuple[str, ...] = ()
     last_start: bool = False
 
     def targets(self) -> tuple[Target, ...]:
@@ -84,6 +86,7 @@ class ActiveTurn:
     work: TurnWork
     feeds: tuple[Feed, ...]
     on_step: Callable[[], None]
+    say: Callable[..., str]
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     stop_rows: list[InboxRow] = field(default_factory=list)
     closing: bool = False
@@ -96,7 +99,13 @@ class ActiveTurn:
             return None
         rows, self.said = self.said, []
         self.joined += rows
-        return Steering(tuple(_input(r) for r in rows), ledger.begin(self.work.turn_id, [r.id for r in rows]))
+        inputs = tuple(self._said(r) for r in rows)
+        return Steering(inputs, ledger.begin(self.work.turn_id, [r.id for r in rows]))
+
+    def _said(self, row: InboxRow) -> TurnInput:
+        """What a message says to the turn; a new version of one of the turn's own says that it is one."""
+        words = _input(row)
+        return replace(words, text=self.say("edited", text=words.text)) if row.event.edited else words
 
     def emit(self, update: TurnUpdate) -> None:
         if self.live is not None:
@@ -123,6 +132,7 @@ class Turns:
         self._clock = parts.clock
         self._say = parts.say
         self._live = parts.live
+        self._rights = parts.linking.rights
         self._probation = Probation()
         self.running = 0
         self.finished = 0
@@ -146,7 +156,7 @@ class Turns:
                 late: list[InboxRow] = []
                 while True:
                     feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
-                    active = ActiveTurn(work, feeds, stored)
+                    active = ActiveTurn(work, feeds, stored, self._say)
                     try:
                         await self._attempt(active, started)
                     except _Interrupted:
@@ -156,7 +166,8 @@ class Turns:
                         late += [*not_joined, *active.said]
                         work = TurnWork(work.turn_id, work.spec, (*work.rows, *joined), resumed=True)
                     else:
-                        return [*late, *active.said]
+                        taken = {row.id for row in work.rows}  # a new version of them comes too late
+                        return [row for row in (*late, *active.said) if row.id not in taken]
         finally:
             started(None)
             self.running -= 1
@@ -196,7 +207,9 @@ class Turns:
             yield
             return
         turn_id = active.work.turn_id
-        known = await outbox.live_message(self._store, turn_id) if active.work.resumed else None
+        known = next(iter(active.work.shown), None)
+        if active.work.resumed:
+            known = await outbox.live_message(self._store, turn_id)
         active.live = LiveView(self._delivery, self._clock, self._live(), targets[0], turn_id, self._say)
         active.live.start(known)
         try:
@@ -215,6 +228,7 @@ class Turns:
             work.rows[-1].admission,
             resumed=work.resumed,
             redo=work.redo is not None,
+            role=self._rights.least([row.event for row in work.rows]),
         )
 
     async def _begin(self, agent: Agent, request: TurnRequest, work: TurnWork) -> None:
@@ -270,7 +284,12 @@ class Turns:
         if not drafts:
             ending = self._say("stopped" if outcome.state == "stopped" else "done")
             drafts = self._compose(active.work.targets(), ending, active.work.turn_id)
-        return [replace(drafts[0], edits=message_id), *drafts[1:]] if drafts else []
+        places = [message_id, *active.work.shown[1:]]
+        more = len(places) - len(drafts)
+        if drafts and more > 0:  # the old answer had more messages than the new one
+            gone = self._compose(active.work.targets(), self._say("superseded"), f"{active.work.turn_id}:old")
+            drafts = [*drafts, *(replace(gone[0], key=f"{gone[0].key}:{i}") for i in range(more))]
+        return [replace(d, edits=places[i]) if i < len(places) else d for i, d in enumerate(drafts)]
 
     async def _commit(self, jobs: Sequence[Job]) -> list[list[OutboxRow]]:
         """Commit an answer; while the store is away it waits here, up to `ANSWER_KEPT` seconds."""
