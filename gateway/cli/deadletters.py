@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.asking import ask_holder
+from gateway.cli.chat.text import clean
 from gateway.cli.output import AsJson, new_app, print_json, print_table, when
 
 __all__ = ["app"]
@@ -58,8 +59,8 @@ def show(
         return
     for name in ("id", "kind", "state", "instance", "chat", "thread", "attempts", "reason"):
         if found[name] not in (None, ""):
-            print(f"{name}: {found[name]}")
-    print(f"when: {when(found['at'])}\n\n{found['text']}")
+            print(clean(f"{name}: {found[name]}"))
+    print(clean(f"when: {when(found['at'])}\n\n{found['text']}"))
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.asking import ask_holder
+from gateway.cli.chat.text import clean
 from gateway.cli.output import AsJson, new_app, print_json, print_table, when
 
 __all__ = ["app"]
@@ -38,7 +39,8 @@ def approve(
     if as_json:
         print_json(pairing)
         return
-    print(f"{pairing['name'] or pairing['sender']} ({pairing['instance']}:{pairing['sender']}) is admitted.")
+    who = f"{pairing['instance']}:{pairing['sender']}"
+    print(clean(f"{pairing['name'] or pairing['sender']} ({who}) is admitted."))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from gateway.cli.asking import ask_holder
+from gateway.cli.chat.text import clean
 from gateway.cli.output import AsJson, json_text, new_app, print_json, print_table, when
 
 __all__ = ["app"]
@@ -47,7 +49,7 @@ def show(session: Id, as_json: AsJson = False) -> None:
         print_json(answer["messages"])
         return
     for message in answer["messages"]:
-        print(f"[{when(message['at'])}] {message['role']}: {message['text']}")
+        print(clean(f"[{when(message['at'])}] {message['role']}: {message['text']}"))
 
 
 @app.command()
@@ -68,7 +70,7 @@ def export(
     else:
         text = as_markdown(facts, messages)
     if output == "-":
-        print(text, end="")
+        print(clean(text) if sys.stdout.isatty() else text, end="")
         return
     from pathlib import Path
 
@@ -114,7 +116,7 @@ def rename(session: Id, title: str, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"id": session, "title": called})
     else:
-        print(f"{session} is now called {called}.")
+        print(clean(f"{session} is now called {called}."))
 
 
 @app.command()

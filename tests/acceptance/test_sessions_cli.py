@@ -2,8 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from tests.acceptance.house import House
+from tests.acceptance.house import House, eventually
+from tests.peers.faults import refusal
+from tests.peers.telegram.world import person
 
 
 async def _session(house: House, chat: int) -> str:
@@ -74,3 +77,34 @@ async def test_a_conversation_is_exported_renamed_and_pruned_without_a_daemon(
     pruned = await house.hermes("sessions", "prune", "--older-than", "0s", "--yes", "--json")
     assert json.loads(pruned.out)["deleted"] == [session], pruned.err
     assert json.loads((await house.hermes("sessions", "list", "--json")).out) == []
+
+
+async def test_what_strangers_write_moves_no_cursor(house: House) -> None:
+    del house.config["platforms"]["telegram"]["allow_from"]
+    house.write()
+    await house.start()
+    assert (await house.ask("\x1b[2Jred\x9b31m\n\tnext", session="s")).status_code == 200
+    (session,) = json.loads((await house.hermes("sessions", "list", "--json")).out)
+    who: dict[str, Any] = {"from": {**person(66), "first_name": "\x1b]0;Eve\x07"}}
+    house.telegram.push_text("hi", chat=66, **who)
+    await house.telegram.wait_text(66, "valid for one hour")
+    (asked,) = json.loads((await house.hermes("pairing", "list", "--json")).out)
+    house.telegram.faults.add("sendMessage", refusal(403, "Forbidden: bot was blocked by the user", times=2))
+    assert (await house.hook({"text": "\x1b[2Jblue"})).status_code == 202
+
+    async def letters() -> list[dict[str, str]]:
+        found: list[dict[str, str]] = json.loads((await house.hermes("deadletters", "list", "--json")).out)
+        return found
+
+    (letter,) = await eventually(letters)
+    for words, told in (
+        (("pairing", "list"), "]0;Eve"),
+        (("pairing", "approve", asked["code"]), "]0;Eve (telegram:66) is admitted"),
+        (("sessions", "show", session["session_id"]), "user: [2Jred31m\n\tnext"),
+        (("sessions", "rename", session["session_id"], "a\x1b[31m"), "is now called a[31m"),
+        (("deadletters", "show", letter["id"]), "[2Jblue"),
+    ):
+        done = await house.hermes(*words)
+        assert told in done.out, done
+        assert not set("\x1b\x07\x9b") & set(done.out), done
+    await house.stop()
