@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,10 @@ from agent_core.titles import LONGEST, Titles, cleaned, is_named, is_on, title_r
 from hermes.agent import SessionSpec
 from hermes.events import ChatKind
 from hermes.messages import Message
-from hermes.model import Model
+from hermes.model import Model, Task
 from hermes.store import Job
-from hermes.testing import FakeClock
-from tests.agentrig import Settings
+from hermes.testing import Answer, FakeClock, ScriptedModel
+from tests.agentrig import Settings, until
 
 
 @pytest.mark.parametrize(
@@ -127,29 +128,86 @@ async def test_only_the_first_words_give_way_to_a_models_title(store: SqliteStor
     assert await store.write(sessions.improve_title("nobody", "Rome")) == [None]
 
 
+def _titles(
+    store: SqliteStore, home: Path, auxiliary: Callable[[Task, str], list[Model]]
+) -> tuple[Titles, list[str]]:
+    noted: list[str] = []
+    on = Settings(home, llm=LLM(auxiliary=Auxiliary(model="openai/x")))
+    return Titles(store, on, auxiliary, FakeClock(), noted.append), noted
+
+
+def _payer(number: int) -> Payer:
+    return Payer(f"s{number}", f"k{number}", "main", "p", None, "title")
+
+
+def _talk(number: int) -> list[Job]:
+    said = (
+        Message("user", f"words {number}"),
+        Message("assistant", "I am down.", aside=True),
+        Message("user", "so?"),
+    )
+    turn = transcript.append_messages(f"s{number}", None, [*said, Message("assistant", "here")], 1.0)
+    return [_session(number), sessions.retitle(f"k{number}", f"words {number}", "words"), turn]
+
+
 async def test_what_waits_is_bounded_and_a_fault_ends_nothing(store: SqliteStore, tmp_path: Path) -> None:
-    on = Settings(tmp_path, llm=LLM(auxiliary=Auxiliary(model="openai/x")))
     asked: list[str] = []
 
-    def auxiliary(task: str, agent_id: str) -> list[Model]:
+    def auxiliary(task: Task, agent_id: str) -> list[Model]:
         asked.append(f"{task} {agent_id}")
         raise RuntimeError
 
-    titles = Titles(store, on, auxiliary, FakeClock())
-    turn = transcript.append_messages(
-        "s0", None, [Message("user", "where is"), Message("assistant", "here")], 1.0
-    )
-    await store.write(sessions.retitle("k0", "where is", "words"), turn)
+    titles, noted = _titles(store, tmp_path, auxiliary)
+    await store.write(*_talk(0))
     with capture_logs() as logs:
         for number in range(40):
-            titles.offer(Payer(f"s{number}", "k", "main", "p", None, "title"))
+            titles.offer(_payer(number))
         assert [titles.wants(f"s{n}") for n in (0, 31, 32)] == [False, False, False]
         await titles.wait_idle()
     assert [titles.wants(f"s{n}") for n in (0, 31, 32)] == [False, False, True]
     assert asked == ["title main"]  # the others are nowhere
     assert [entry["event"] for entry in logs] == ["title.failed"]
-    await titles.aclose()
-    assert not titles.wants("s33")
+    assert noted == []
+
+
+async def test_one_is_asked_for_at_a_time_and_none_that_was_named_meanwhile(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer("Zero", gate=gate)], default=lambda _: Answer("More"))
+    titles, noted = _titles(store, tmp_path, lambda _task, _agent_id: [model])
+    for number in range(3):
+        await store.write(*_talk(number))
+        titles.offer(_payer(number))
+    await until(lambda: model.running)
+    await store.write(sessions.rename("s1", "Mine"))
+    gate.set()
+    await titles.wait_idle()
+    assert model.most_running == 1
+    assert [r.messages[0].text.splitlines()[1:-1] for r in model.requests] == [
+        [f"user: words {n}", "user: so?", "assistant: here"] for n in (0, 2)
+    ]
+    assert noted == ["s0", "s2"]
+    rows = await store.read("SELECT title FROM sessions ORDER BY id")
+    assert [row["title"] for row in rows] == ["Zero", "Mine", "More"]
+
+
+async def test_the_end_waits_for_the_one_under_way_and_begins_no_other(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer("Zero", gate=gate)])
+    titles, noted = _titles(store, tmp_path, lambda _task, _agent_id: [model])
+    for number in range(2):
+        await store.write(*_talk(number))
+        titles.offer(_payer(number))
+    await until(lambda: model.running)
+    end = asyncio.create_task(titles.aclose(10.0))
+    await asyncio.sleep(0)
+    gate.set()
+    await end
+    assert (len(model.requests), noted) == (1, ["s0"])
+    assert not titles.wants("s2")
 
 
 async def test_many_of_one_name_are_numbered_without_counting_through(store: SqliteStore) -> None:
