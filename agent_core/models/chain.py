@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -137,7 +138,7 @@ class Chain:
 
 
 async def first_answer(models: Sequence[Model], request: ModelRequest, seconds: float) -> Completion:
-    """One answer for work beside the conversation: each model is asked once, for so long, until one answers.
+    """One answer for work beside the conversation, with its model: each is asked once, for so long, until one answers.
 
     Raises the last one's `ModelError`; kind "config" for no model at all.
     """
@@ -155,6 +156,7 @@ async def first_answer(models: Sequence[Model], request: ModelRequest, seconds: 
 async def _within(seconds: float, model: Model, request: ModelRequest) -> Completion:
     try:
         async with asyncio.timeout(seconds):
-            return await model.complete(request, lambda _: None)
+            completion = await model.complete(request, lambda _: None)
+            return replace(completion, model=completion.model or model.name)
     except TimeoutError:
         raise ModelError(f"{model.name} did not answer within {seconds:g} s.", kind="timeout") from None

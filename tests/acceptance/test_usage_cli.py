@@ -1,11 +1,12 @@
 """What was used, in a chat and on the command line."""
 
 import json
+import time
 
 import pytest
 
 from tests.acceptance.house import House, eventually
-from tests.peers.model import says
+from tests.peers.model import Answer, says
 
 
 async def test_usage_is_told_in_the_chat_and_by_the_command(house: House) -> None:
@@ -50,5 +51,11 @@ async def test_usage_is_told_in_the_chat_and_by_the_command(house: House) -> Non
     wrong = await house.hermes("metrics", "--by", "weather")
     assert wrong.code == 1
     assert "day, session, person" in wrong.err
+    house.model.script.add(Answer("never told", hang="headers"), model="peer-small")
+    house.telegram.push_text("one more", chat=2)
+    await house.telegram.wait_text(2, "echo: one more")
+    await house.model_busy()
+    began = time.monotonic()
     await house.stop()
-    assert json.loads((await house.hermes("metrics", "--json")).out)[0]["turns"] == 1
+    assert time.monotonic() - began < 10
+    assert json.loads((await house.hermes("metrics", "--json")).out)[0]["turns"] == 2

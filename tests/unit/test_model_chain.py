@@ -158,7 +158,8 @@ def test_the_change_is_told_once_and_again_after_the_wanted_one_was_back() -> No
 async def test_auxiliary_models_are_asked_until_one_answers() -> None:
     request = ModelRequest("", [Message("user", "x")])
     bad, good, never = Stub("bad", error=DOWN), Stub("good"), Stub("never")
-    assert (await first_answer([bad, good, never], request, 10)).message.text == "good"
+    answer = await first_answer([bad, good, never], request, 10)
+    assert (answer.message.text, answer.model) == ("good", "good")
     assert (bad.asked, good.asked, never.asked) == (1, 1, 0)
     with pytest.raises(ModelError, match="down"):
         await first_answer([bad], request, 10)
