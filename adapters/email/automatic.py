@@ -7,11 +7,11 @@ from collections.abc import Callable
 from email.message import Message
 
 from adapters.email.addresses import is_machine
-from adapters.email.headers import raw_values, value_of
+from adapters.email.headers import raw_values, value_of, without_comments
 
 __all__ = ["machine_mail"]
 
-_FIRST_WORD = re.compile(r"\s*(?:\([^()]*\)\s*)*([\w-]*)")
+_FIRST_WORD = re.compile(r"\s*([\w-]*)")
 _REPORT = frozenset({"multipart/report", "message/delivery-status", "message/disposition-notification"})
 _BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
 
@@ -29,7 +29,7 @@ def _is_bounce(message: Message, _: str) -> bool:
 
 def _is_automatic(message: Message, _: str) -> bool:
     fields = raw_values(message, "Auto-Submitted")
-    return any(_word(field) not in ("no", "") for field in fields)
+    return any(_word(field) != "no" for field in fields if field)
 
 
 def _is_suppressed(message: Message, _: str) -> bool:
@@ -53,7 +53,7 @@ def _is_machine(_: Message, sender: str) -> bool:
 
 
 def _word(field: str) -> str:
-    found = _FIRST_WORD.match(field)
+    found = _FIRST_WORD.match(without_comments(field[:1000]))
     return found[1].lower() if found else ""
 
 

@@ -6,16 +6,26 @@ the standard library's oldest policy: the newer ones raise on what arrives in th
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Sequence
+from email.errors import MessageError
 from email.header import Header, decode_header
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 
-__all__ = ["decoded", "decoded_bytes", "file_name", "ids", "raw_values", "text_of", "value_of"]
+__all__ = [
+    "decoded",
+    "decoded_bytes",
+    "file_name",
+    "ids",
+    "raw_values",
+    "text_of",
+    "value_of",
+    "without_comments",
+]
 
 _ID = re.compile(r"<([!-;=?-~]{1,300})>")
+_COMMENT = re.compile(r"\([^()]*\)")
 _CONTROL = re.compile("[\x00-\x1f\x7f\u0085\u2028\u2029]+")
 # Labels that are commonly wrong: what they say -> what the bytes are (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {
@@ -52,7 +62,7 @@ def decoded(value: str) -> str:
     """A header value with its encoded words decoded, on one line."""
     try:
         parts = decode_header(value)
-    except (ValueError, binascii.Error, LookupError, AssertionError):
+    except (MessageError, ValueError, LookupError, AssertionError):
         return value
     text = "".join(
         part if isinstance(part, str) else decoded_bytes(part, charset or "ascii") for part, charset in parts
@@ -78,6 +88,13 @@ def decoded_bytes(data: bytes, charset: str) -> str:
 def _strict(label: str) -> str:
     """What is tried first. One byte charsets take any bytes, so UTF-8 goes before them."""
     return "utf-8" if _MEANT.get(label) == "cp1252" else _MEANT.get(label, label)
+
+
+def without_comments(value: str) -> str:
+    """A structured field without its comments, which may nest and hold what looks like a value."""
+    while (shorter := _COMMENT.sub(" ", value)) != value:
+        value = shorter
+    return value
 
 
 def ids(message: Message, name: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.headerregistry import Address
+from email.header import Header
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
@@ -30,8 +30,7 @@ LIMIT = 1_000_000
 AGAIN = "↻ "
 """Stands before a mail whose earlier try may have arrived."""
 
-# A longer line is allowed (998), and ids that are broken over two lines are not understood everywhere.
-_POLICY = SMTP.clone(cte_type="7bit", max_line_length=400)
+_POLICY = SMTP.clone(cte_type="7bit")
 _RE = re.compile(r"^\s*(?:re|aw|sv|vs|antw|ref|回复|答复|返信)\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
@@ -94,29 +93,61 @@ def compose(
     extra = form.get("cc")
     cc = [str(a) for a in extra] if isinstance(extra, list) else []
     name = message_id(key, target.thread, domain_of(sender[1]))
-    mail = EmailMessage(policy=_POLICY)
-    mail["From"] = _address(*sender)
-    mail["To"] = _address(str(form.get("name") or ""), to)
+    head = {
+        "From": _mailbox(*sender),
+        "To": _mailbox(str(form.get("name") or ""), to),
+        "Subject": _text(_line(str(form.get("subject") or ""), 300)),
+        "Date": format_datetime(datetime.fromtimestamp(now, UTC)),
+        "Message-ID": f"<{name}>",
+        **_thread(form),
+        "X-Auto-Response-Suppress": "DR, RN, NRN, OOF, AutoReply",  # what Exchange understands of that
+    }
     if cc:
-        mail["Cc"] = [_address("", a) for a in cc]
-    mail["Subject"] = _line(str(form.get("subject") or ""), 300)
-    mail["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
-    mail["Message-ID"] = f"<{name}>"
+        head["Cc"] = ",\r\n ".join(cc)
+    lines = "".join(f"{field}: {value}\r\n" for field, value in head.items())
+    return Envelope(sender[1], (to, *cc), name, lines.encode("ascii") + _body(piece, again=again))
+
+
+def _thread(form: Mapping[str, object]) -> dict[str, str]:
+    """Where it stands, and that a machine wrote it: https://www.rfc-editor.org/rfc/rfc3834#section-3.1.7 ."""
     answered = form.get("answers")
-    if answered:
-        mail["In-Reply-To"] = f"<{_line(str(answered), 500)}>"
-        known = form.get("references")
-        mail["References"] = (
-            " ".join(f"<{_line(str(i), 500)}>" for i in known) if isinstance(known, list) else ""
-        )
-    # https://www.rfc-editor.org/rfc/rfc3834#section-3.1.7, and the same for Exchange
-    mail["Auto-Submitted"] = "auto-replied" if answered else "auto-generated"
-    mail["X-Auto-Response-Suppress"] = "DR, RN, NRN, OOF, AutoReply"
-    _fill(mail, piece, again=again)
-    return Envelope(sender[1], (to, *cc), name, mail.as_bytes())
+    if not answered:
+        return {"Auto-Submitted": "auto-generated"}
+    known = form.get("references")
+    above = [_id(i) for i in known] if isinstance(known, list) else []
+    return {
+        "Auto-Submitted": "auto-replied",
+        "In-Reply-To": _id(answered),
+        "References": "\r\n ".join(above or [_id(answered)]),
+    }
 
 
-def _fill(mail: EmailMessage, piece: Piece, *, again: bool) -> None:
+def _id(text: object) -> str:
+    return "<" + re.sub(r"[^!-;=?-~]+", "", str(text))[:300] + ">"
+
+
+def _text(value: str) -> str:
+    """A header's text, encoded where it must be (RFC 2047).
+
+    By the older of the standard library's two ways: the newer one loses spaces between long encoded words.
+    """
+    charset = "us-ascii" if value.isascii() and "=?" not in value else "utf-8"
+    return Header(value, charset, header_name="Subject").encode(linesep="\r\n")
+
+
+def _mailbox(name: str, address: str) -> str:
+    name = _line(name, 100)
+    if not name:
+        return address
+    shown = (
+        '"' + re.sub(r'(["\\])', r"\\\1", name) + '"' if name.isascii() and "=?" not in name else _text(name)
+    )
+    return f"{shown} <{address}>"
+
+
+def _body(piece: Piece, *, again: bool) -> bytes:
+    """Plain text, and the same as HTML where there is some: ASCII, in short lines."""
+    mail = EmailMessage(policy=_POLICY)
     mark = AGAIN if again else ""
     mail.set_content(f"{mark}{piece.text}\n")
     rich = piece.format.get("html")
@@ -127,7 +158,4 @@ def _fill(mail: EmailMessage, piece: Piece, *, again: bool) -> None:
             f"{mark}{rich}\n</body></html>\n"
         )
         mail.add_alternative(page, subtype="html")
-
-
-def _address(name: str, address: str) -> Address:
-    return Address(_line(name, 100), addr_spec=address)
+    return mail.as_bytes()

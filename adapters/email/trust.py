@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from adapters.email.headers import without_comments
+
 __all__ = ["is_genuine"]
 
 _MOST = 8_192
-_COMMENT = re.compile(r"\([^()]*\)")
 _RESULT = re.compile(r"\s*([A-Za-z][\w-]*)(?:/\d+)?\s*=\s*([A-Za-z]+)")
 _PROPERTY = re.compile(r"\b(header|smtp|policy)\.([A-Za-z][\w-]*)\s*=\s*(\"[^\"]*\"|[^\s;]+)")
 
@@ -62,7 +63,7 @@ def _domain(value: str) -> str:
 
 def _results(field: str, authserv_id: str) -> list[_Result] | None:
     """What a field says; `None` when it is not our server's."""
-    head, *rest = _split(_without_comments(field[:_MOST]))
+    head, *rest = _split(without_comments(field[:_MOST]))
     name = head.split()
     if not name or name[0].strip('"').lower() != authserv_id.lower():
         return None
@@ -75,13 +76,6 @@ def _read(parts: Sequence[str]) -> Iterator[_Result]:
             rest = part[found.end() :]
             properties = {f"{kind}.{name}".lower(): value for kind, name, value in _PROPERTY.findall(rest)}
             yield _Result(found[1].lower(), found[2].lower(), properties)
-
-
-def _without_comments(field: str) -> str:
-    """Comments may nest, and hold what looks like a result."""
-    while (shorter := _COMMENT.sub(" ", field)) != field:
-        field = shorter
-    return field
 
 
 def _split(field: str) -> list[str]:

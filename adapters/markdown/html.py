@@ -130,7 +130,7 @@ def _inline(node: Inline, *, linked: bool) -> str:
 
 def _running(text: str) -> str:
     """Text whose line breaks and runs of spaces are the author's."""
-    kept = re.sub(r"^ | (?= )", "\u00a0", _literal(text), flags=re.MULTILINE)
+    kept = re.sub(r"(?<=\n) | (?= )", "\u00a0", _literal(text))
     return kept.replace("\n", "<br>\n")
 
 

@@ -1,0 +1,148 @@
+"""What holds for any bytes that come by mail, and for any answer that goes out."""
+
+import re
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from importlib.util import find_spec
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from lxml.html import fragment_fromstring
+
+from adapters.email.addresses import canonical, single_address
+from adapters.email.headers import decoded
+from adapters.email.hypertext import text_of_html
+from adapters.email.parse import Answers, Reading, own_addresses, parse_mail
+from adapters.email.quoting import cut
+from adapters.email.render import compose, render
+from adapters.email.trust import is_genuine
+from adapters.markdown.html import html
+from adapters.markdown.plain import plain
+from hermes.events import Event, Target, event_from_json, event_to_json
+from tests.property.test_markdown_properties import markdown_texts
+
+READING = Reading("email", "bot@x.test", own_addresses("bot@x.test", ()), authserv_id="mx.own.test")
+PARTS = [
+    b"From: a@b.test\r\n", b'From: "x" <a@b.test>\r\n', b"Subject: =?utf-8?B?w4TDl?=\r\n", b"Subject: \xff\xfe\r\n",
+    b"Content-Type: multipart/mixed; boundary=b\r\n", b'Content-Type: multipart/alternative; boundary=""\r\n',
+    b"Content-Type: text/plain; charset*0=utf; charset*1=-8\r\n", b"Content-Type: text/html\r\n", b"Content-Type: ;;=\r\n",
+    b"Content-Type: message/rfc822\r\n", b"Content-Type: message/delivery-status\r\n", b"Content-Transfer-Encoding: base64\r\n",
+    b"Content-Transfer-Encoding: x-uuencode\r\n", b"Content-Transfer-Encoding: quoted-printable\r\n", b"\r\n", b"\n", b"--b\r\n",
+    b"--b--\r\n", b"Content-Disposition: attachment; filename*0*=x''%ff; filename*1=a\r\n", b"Message-ID: <>\r\n",
+    b"Message-ID: <a@b>\r\n", b"References: <a> <b@c> x\r\n", b"Date: never\r\n", b"begin 644 x\r\n", b"<p>hi</p>", b"hi\r\n",
+    b"Authentication-Results: mx.own.test; dmarc=pass header.from=b.test\r\n", b" folded\r\n", b"\0", b"=?x?",
+    b"> q\r\n", b"-- \r\n",
+]  # fmt: skip
+mails = st.one_of(st.binary(max_size=300), st.lists(st.sampled_from(PARTS), max_size=25).map(b"".join))
+
+
+@given(mails)
+@settings(max_examples=200)
+def test_any_bytes_become_one_item_that_can_be_stored(raw: bytes) -> None:
+    found = parse_mail(raw, len(raw), None, READING)
+    if isinstance(found, Event):
+        assert event_from_json(event_to_json(found)) == found
+        found.text.encode()
+        assert found.text.strip() or found.unsupported
+        assert canonical(found.chat) == found.chat
+
+
+def test_the_mails_that_broke_other_readers_do_not_break_this_one() -> None:
+    spec = find_spec("test.test_email")
+    folder = Path(spec.origin).parent / "data" if spec and spec.origin else None
+    for path in sorted(folder.glob("msg_*.txt")) if folder else []:
+        raw = path.read_bytes()
+        for cut_at in (len(raw), len(raw) // 2, len(raw) // 3):
+            parse_mail(raw[:cut_at], len(raw), 1.0, READING)
+
+
+@given(st.text(max_size=100))
+@example('"a" <b@c.test>')
+def test_an_address_is_one_or_none(value: str) -> None:
+    found = single_address(value)
+    if found is not None:
+        assert canonical(found[0]) == found[0]
+        assert found[0].isascii()
+        assert found[0].rpartition("@")[0].lower() in value.lower()
+    decoded(value).encode("utf-8", "surrogatepass")
+
+
+@given(st.text(max_size=200))
+def test_only_a_field_of_our_server_can_say_that_a_mail_is_genuine(field: str) -> None:
+    if not field.lstrip().lower().startswith("mx.own.test") and "(" not in field and '"' not in field:
+        assert not is_genuine([field], "mx.own.test", "b.test")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["> q", "text", "", "-- ", "On Mon, Bot wrote:", "From: a", "Sent: b", "--", "---"]),
+        max_size=12,
+    )
+)
+def test_a_cut_drops_no_line_silently(lines: list[str]) -> None:
+    kept, dropped = cut("\n".join(lines))
+    found = [line.strip() for line in f"{kept}\n{dropped}".split("\n")]
+    assert sorted(filter(None, found)) == sorted(filter(None, map(str.strip, lines)))
+
+
+@given(
+    st.text(max_size=300)
+    | st.lists(
+        st.sampled_from(
+            [
+                "<p>",
+                "</p>",
+                "<b",
+                ">",
+                "<!--",
+                "-->",
+                "&#0;",
+                "<td>",
+                "x",
+                "<table>",
+                "<br>",
+                "style='display:none'",
+                "<svg>",
+                "\0",
+            ]
+        ),
+        max_size=20,
+    ).map("".join)
+)
+def test_any_html_gives_text(source: str) -> None:
+    text_of_html(source, keep_quotes=False).encode("utf-8", "surrogatepass")
+
+
+@given(markdown_texts, st.text(max_size=60), st.text(max_size=60))
+@settings(max_examples=60)
+def test_any_answer_is_a_sound_mail_that_says_it(markdown: str, subject: str, name: str) -> None:
+    target = Target("email", "a@b.test", None, Answers("a@b.test", name, subject, "m@x").to_json())
+    for piece in render(markdown, target):
+        envelope = compose(target, piece, "k", ("Bot", "bot@x.test"), 0.0, again=False)
+        assert envelope.content.isascii()
+        assert max(map(len, envelope.content.split(b"\r\n"))) <= 998
+        assert not re.search(rb"(?<!\r)\n|\r(?!\n)", envelope.content)
+        mail = message_from_bytes(envelope.content, policy=policy.default)
+        assert isinstance(mail, EmailMessage)
+        assert len(mail.get_all("To") or []) == len(mail.get_all("Subject") or []) == 1
+        part = mail.get_body(("plain",))
+        assert part is not None
+        assert "".join(str(part.get_content()).split()) == "".join(piece.text.split())
+
+
+def shown(fragment: str) -> str:
+    return "".join("".join(fragment_fromstring(fragment, create_parent="div").itertext()).split())
+
+
+@given(markdown_texts)
+@settings(max_examples=60)
+def test_html_shows_the_words_of_the_text_and_holds_no_foreign_tag(markdown: str) -> None:
+    fragment = html(markdown)
+    tags = {tag.lower() for tag in re.findall(r"<([a-zA-Z0-9]+)", fragment)}
+    known = "p h1 h2 h3 h4 h5 h6 hr pre blockquote ul ol li table tr th td code strong em s span a br"
+    assert tags <= set(known.split())
+    words = set(re.findall(r"[a-z]{3,}", plain(markdown)))
+    assert {w for w in words if w in shown(fragment)} >= {
+        w for w in words if w in ("word", "some", "more", "words")
+    }

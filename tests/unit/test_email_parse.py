@@ -1,0 +1,314 @@
+"""Whose mail it is, whether it is answered, and in which conversation."""
+
+import pytest
+
+from adapters.email.addresses import canonical, is_machine, single_address
+from adapters.email.loops import LoopGuard
+from adapters.email.parse import Answers, Reading, own_addresses, parse_mail
+from adapters.email.threads import is_ours, message_id, references, thread_mark
+from adapters.email.trust import is_genuine
+from hermes.config import Rate
+from hermes.events import Event, Ignored, Parsed, Unparsable, event_from_json, event_to_json
+from tests.integration.mail_desk import mail
+
+BOT = "bot@x.test"
+GUEST = Reading("email", BOT, own_addresses(BOT, ("helper@x.test",)))
+CHECKED = Reading("email", BOT, own_addresses(BOT, ()), authserv_id="mx.own.test")
+
+
+def parsed(raw: bytes, reading: Reading = GUEST, size: int = 0, received: float | None = None) -> Parsed:
+    return parse_mail(raw, size or len(raw), received, reading)
+
+
+def event(raw: bytes, reading: Reading = GUEST) -> Event:
+    found = parsed(raw, reading)
+    assert isinstance(found, Event), found
+    assert event_from_json(event_to_json(found)) == found
+    return found
+
+
+def ignored(raw: bytes, reading: Reading = GUEST) -> str:
+    found = parsed(raw, reading)
+    assert isinstance(found, Ignored), found
+    return found.reason
+
+
+def answers(found: Event) -> Answers:
+    known = Answers.from_json(found.reply_to[0].answers)
+    assert known is not None
+    return known
+
+
+# --- machines ----------------------------------------------------------------------------------------
+
+
+def test_EM_01_an_automatic_answer_is_not_answered_and_a_persons_mail_is() -> None:
+    assert ignored(mail(Auto_Submitted="auto-replied")) == "automatic mail"
+    assert event(mail(Auto_Submitted="no")).chat == "ana@far.test"
+    assert event(mail()).chat == "ana@far.test"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"AUTO-SUBMITTED": "  Auto-Generated (rejected by filter)"},
+        {"Auto-Submitted": "(a (nested) comment) auto-notified"},
+        {"Auto-Submitted": "auto-replied; owner-email=x@y.test"},
+        {"X-Auto-Response-Suppress": "All"},
+        {"X-Auto-Response-Suppress": "OOF, AutoReply"},
+        {"X-Autoreply": "yes"},
+        {"Precedence": "auto_reply"},
+    ],
+)
+def test_EM_02_odd_spellings_of_the_headers_of_machines_are_known(headers: dict[str, str]) -> None:
+    assert ignored(mail(**headers)) in ("automatic mail", "mailing list")
+
+
+def test_EM_02_a_comment_behind_no_changes_nothing() -> None:
+    assert event(mail(Auto_Submitted="No (human)")).text
+    assert event(mail(X_Auto_Response_Suppress="OOF")).text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Return-Path": "<>", "From": '"Mail System" <MAILER-DAEMON@mx.test>'},
+        {"Return-Path": "<>", "From": "Jo <jo@far.test>"},
+        {"Return-Path": "< >"},
+        {"Content-Type": "multipart/report; report-type=delivery-status; boundary=b"},
+        {"Content-Type": "multipart/report; report-type=disposition-notification; boundary=b"},
+    ],
+)
+def test_EM_03_a_failed_delivery_is_not_answered(headers: dict[str, str]) -> None:
+    assert ignored(mail(**headers)) == "bounce"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"List-Id": "<dev.lists.test>", "Precedence": "list", "Reply-To": "dev@lists.test"},
+        {"List-Unsubscribe": "<https://news.test/out>"},
+        {"Precedence": "bulk"},
+        {"Precedence": "junk"},
+    ],
+)
+def test_EM_04_lists_and_newsletters_get_nothing(headers: dict[str, str]) -> None:
+    assert ignored(mail(**headers)) == "mailing list"
+
+
+def test_EM_05_our_own_mail_is_not_answered_however_it_is_written() -> None:
+    for own in ('"Bot" <BOT@X.test>', "bot+tag@x.test", "Helper@x.test", "helper+x@X.TEST"):
+        assert ignored(mail(From=own)) == "own message"
+    ours = message_id("k", None, "x.test")
+    assert ignored(mail(Message_ID=f"<{ours}>")) == "own message"
+    assert event(mail(From="robot@x.test")).chat == "robot@x.test"
+
+
+@pytest.mark.parametrize(
+    "local",
+    [
+        "no-reply",
+        "noreply",
+        "NoReply",
+        "do-not-reply",
+        "shop.noreply",
+        "noreply+abc",
+        "bounces+1=x",
+        "postmaster",
+    ],
+)
+def test_senders_that_take_no_replies_get_none(local: str) -> None:
+    assert is_machine(f"{local}@far.test")
+    assert ignored(mail(From=f"{local}@far.test")) == "sender takes no replies"
+
+
+def test_people_whose_names_only_look_like_machines_are_people() -> None:
+    assert not any(
+        is_machine(f"{name}@far.test") for name in ("norepp", "bob.bounceman", "ana", "reply", "info")
+    )
+
+
+def test_two_machines_that_answer_each_other_stop() -> None:
+    guard = LoopGuard(Rate(3, 3600), Rate(5, 3600))
+    one, other = event(mail(Message_ID="<a@x>")), event(mail(Message_ID="<b@x>"))
+    assert [type(guard.judge(one, float(n))) for n in range(4)] == [Event, Event, Event, Ignored]
+    assert [type(guard.judge(other, float(n))) for n in range(4, 7)] == [Event, Event, Ignored]
+    assert isinstance(guard.judge(event(mail(From="jo@far.test")), 7.0), Event)
+    assert isinstance(guard.judge(one, 3700.0), Event)
+    assert isinstance(guard.judge(Ignored("x"), 0.0), Ignored)
+
+
+# --- who ---------------------------------------------------------------------------------------------
+
+
+def test_EM_32_the_address_in_angle_brackets_counts_whatever_the_name_claims() -> None:
+    assert single_address("good@ok.test <evil@bad.test>") == ("evil@bad.test", "good@ok.test")
+    assert single_address('"good@ok.test" <evil@bad.test>') == ("evil@bad.test", "good@ok.test")
+    assert single_address('"<good@ok.test>" <evil@bad.test>') == ("evil@bad.test", "<good@ok.test>")
+    assert single_address("good@ok.test (<evil@bad.test>)") == ("good@ok.test", "")
+    assert event(mail(From="good@ok.test <evil@bad.test>")).sender.id == "evil@bad.test"
+    assert event(mail(From="=?utf-8?q?good=40ok.test?= <evil@bad.test>")).sender.id == "evil@bad.test"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "good@ok.test, evil@bad.test",
+        "<good@ok.test> <evil@bad.test>",
+        "<good@ok.test> evil@bad.test",
+        "good@ok.test evil@bad.test",
+        "Friends: good@ok.test;",
+        "good@ok.test\u200b",
+        "go\u200bod@ok.test",
+        '"a <good@ok.test>',
+        "x (good@ok.test",
+        "good@ok.test <>",
+        "good@ok..test",
+        '"good"@ok.test',
+        "@ok.test",
+        "good@",
+        "",
+        " ",
+    ],
+)
+def test_EM_33_a_from_that_can_be_read_in_two_ways_is_nobody(value: str) -> None:
+    assert single_address(value) is None
+    assert isinstance(parsed(mail(From=value)), Unparsable)
+
+
+def test_EM_33_two_from_fields_are_nobody() -> None:
+    twice = b"From: good@ok.test\r\n" + mail(From="evil@bad.test")
+    assert isinstance(parsed(twice), Unparsable)
+
+
+def test_addresses_are_compared_in_one_form() -> None:
+    assert canonical("Ana.B@FAR.Test") == "ana.b@far.test"
+    assert canonical("ana@bücher.test") == canonical("ana@xn--bcher-kva.test") == "ana@xn--bcher-kva.test"
+    assert canonical("ana+x@far.test") == "ana+x@far.test"
+    assert [canonical(t) for t in ("", "ana", "a b@x.test", "é@x.test", "a@x_-.test", "a@" + "x" * 300)] == [
+        None
+    ] * 6
+
+
+def test_EM_30_only_our_own_servers_word_makes_a_mail_genuine() -> None:
+    failed = "mx.own.test; dmarc=fail header.from=ok.test; spf=fail; dkim=none"
+    passed = "mx.own.test; dmarc=pass (p=reject) header.from=ok.test"
+    boss = {"From": "boss@ok.test"}
+    refused = event(mail(Authentication_Results=failed, **boss), CHECKED)
+    assert (refused.sender.id, refused.private_notice) == ("unverified:boss@ok.test", False)
+    assert refused.untrusted
+    taken = event(mail(Authentication_Results=passed, **boss), CHECKED)
+    assert (taken.sender.id, taken.private_notice, taken.untrusted) == ("boss@ok.test", True, False)
+    assert (
+        refused.thread != taken.thread or refused.chat != taken.chat
+    )  # no way into a known one's conversation
+    assert event(mail(**boss), CHECKED).sender.id == "unverified:boss@ok.test"
+
+
+def test_EM_30_what_stands_below_our_servers_word_or_bears_another_name_is_forged() -> None:
+    passed, failed = (
+        "mx.own.test; dmarc=pass header.from=ok.test",
+        "mx.own.test; dmarc=fail header.from=ok.test",
+    )
+    assert is_genuine([passed, failed], "mx.own.test", "ok.test")
+    assert not is_genuine([failed, passed], "mx.own.test", "ok.test")
+    assert not is_genuine(["mx.evil.test; dmarc=pass header.from=ok.test", passed], "mx.own.test", "ok.test")
+    assert not is_genuine(["(mx.own.test;) evil; dmarc=pass header.from=ok.test"], "mx.own.test", "ok.test")
+    assert not is_genuine(['mx.own.test; x="; dmarc=pass header.from=ok.test"'], "mx.own.test", "ok.test")
+    assert not is_genuine(["mx.own.test; none (dmarc=pass header.from=ok.test)"], "mx.own.test", "ok.test")
+    assert not is_genuine([], "mx.own.test", "ok.test")
+
+
+@pytest.mark.parametrize(
+    ("results", "genuine"),
+    [
+        ("dmarc=pass header.from=other.test", False),
+        ("dmarc=pass header.from=OK.test", True),
+        ("dkim=pass header.d=ok.test", True),
+        ("dkim=pass header.i=@ok.test header.s=sel header.b=abc", True),
+        ("dkim=pass header.d=other.test", False),
+        ("dkim=pass header.d=test", False),
+        ("dkim=fail header.d=ok.test", False),
+        ("spf=pass smtp.mailfrom=bounce@ok.test", True),
+        ("spf=pass smtp.mailfrom=evil.test", False),
+        ("dkim=pass header.d=ok.test; dmarc=fail header.from=ok.test", False),
+        ("none", False),
+    ],
+)
+def test_EM_30_a_pass_must_be_about_the_senders_own_domain(results: str, genuine: bool) -> None:
+    assert is_genuine([f"mx.own.test 1; {results}"], "mx.own.test", "ok.test") is genuine
+
+
+def test_a_reply_address_is_believed_of_known_senders_alone() -> None:
+    wish = {"From": "boss@ok.test", "Reply-To": "Other <other@else.test>"}
+    passed = {"Authentication-Results": "mx.own.test; dmarc=pass header.from=ok.test"}
+    assert answers(event(mail(**wish), CHECKED)).to == "boss@ok.test"
+    assert answers(event(mail(**wish, **passed), CHECKED)).to == "other@else.test"
+    assert answers(event(mail(**{**wish, "Reply-To": BOT}, **passed), CHECKED)).to == "boss@ok.test"
+    assert answers(event(mail(**wish))).to == "boss@ok.test"
+
+
+def test_only_the_sender_is_answered_unless_all_were_asked_for() -> None:
+    many = {"To": f'"Bot, the" <{BOT}>, "Jo, A." <jo@far.test>', "Cc": "max@far.test, ana@far.test"}
+    all_of_them = Reading("email", BOT, own_addresses(BOT, ()), trust_from=True, reply_all=True)
+    assert answers(event(mail(**many))).cc == ()
+    assert answers(event(mail(**many), all_of_them)).cc == ("jo@far.test", "max@far.test")
+
+
+# --- conversations -----------------------------------------------------------------------------------
+
+
+def test_EM_17_an_answer_names_the_whole_thread_where_references_were_missing() -> None:
+    found = event(mail(Message_ID="<m2@x>", In_Reply_To="<m1@x>", Subject="Re: plan"))
+    known = answers(found)
+    assert (known.message_id, known.above, known.subject) == ("m2@x", ("m1@x",), "Re: plan")
+    assert references(known.above, known.message_id) == ["m1@x", "m2@x"]
+
+
+def test_all_mails_of_a_thread_are_one_conversation() -> None:
+    first = event(mail(Message_ID="<m1@x>"))
+    ours = message_id("k1", first.thread, "x.test")
+    second = event(mail(Message_ID="<m2@x>", References=f"<m1@x> <{ours}>"))
+    only = event(mail(Message_ID="<m3@x>", In_Reply_To=f"<{ours}>"))
+    later = event(mail(Message_ID="<m4@x>", References="<m1@x> <other@x>"))
+    assert {first.thread, second.thread, only.thread, later.thread} == {first.thread}
+    assert event(mail(Message_ID="<n1@x>")).thread != first.thread
+    begun = message_id("k2", None, "x.test")  # we wrote first
+    assert event(mail(In_Reply_To=f"<{begun}>")).thread == thread_mark(begun, [begun], "x.test")
+    assert is_ours(begun, "x.test")
+    assert not is_ours(begun, "y.test")
+
+
+def test_an_endless_thread_keeps_its_first_and_its_newest_mails() -> None:
+    known = references([f"m{n}@x" for n in range(100)], "last@x")
+    assert (len(known), known[0], known[-1]) == (20, "m0@x", "last@x")
+
+
+def test_the_same_mail_has_one_key_and_another_has_another() -> None:
+    one = mail("text", Message_ID="<m1@x>")
+    assert event(one).dedupe_key == event(b"Received: from a by b\r\n" + one).dedupe_key
+    assert event(one).dedupe_key != event(mail("other", Message_ID="<m1@x>")).dedupe_key
+    bare = mail("text", Message_ID="")
+    assert event(bare).dedupe_key == event(b"Received: x\r\n" + bare).dedupe_key
+    assert event(bare).dedupe_key != event(mail("text", Message_ID="", Subject="another")).dedupe_key
+
+
+def test_the_subject_belongs_to_the_text_where_a_conversation_begins() -> None:
+    assert event(mail("body", Subject="Plan")).text == "Subject: Plan\n\nbody"
+    assert event(mail("body", Subject="Plan", In_Reply_To="<m@x>")).text == "body"
+    assert event(mail("", Subject="Buy milk")).text == "Buy milk"
+    assert event(mail("/help", Subject="Plan")).text == "/help"
+    assert event(mail("body", Subject="")).text == "body"
+
+
+def test_nothing_can_be_smuggled_into_a_header_by_what_it_was_read_from() -> None:
+    found = event(
+        mail(Subject="=?utf-8?q?a=0d=0aBcc:_evil=40bad.test?=", From="=?utf-8?q?x=0ay?= <ana@far.test>")
+    )
+    assert answers(found).subject == "a Bcc: evil@bad.test"
+    assert found.sender.name == "x y"
+
+
+@pytest.mark.parametrize("text", [None, "", "no json", "[]", '{"unknown": 1}', '{"above": 7}'])
+def test_answers_that_cannot_be_read_are_none(text: str | None) -> None:
+    assert Answers.from_json(text) is None

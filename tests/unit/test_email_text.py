@@ -1,0 +1,284 @@
+"""What a mail says: its text without quotation and signature, in any charset, and the names of its files."""
+
+import base64
+
+import pytest
+
+from adapters.email.body import unflowed
+from adapters.email.headers import decoded
+from adapters.email.hypertext import text_of_html
+from adapters.email.parse import Reading, own_addresses, parse_mail
+from adapters.email.quoting import cut
+from hermes.events import Event
+from tests.integration.mail_desk import mail
+
+READING = Reading("email", "bot@x.test", own_addresses("bot@x.test", ()))
+REPLY = {"In-Reply-To": "<m0@x.test>", "Subject": "Re: x"}
+
+
+def event(raw: bytes, size: int = 0) -> Event:
+    found = parse_mail(raw, size or len(raw), 1000.0, READING)
+    assert isinstance(found, Event), found
+    return found
+
+
+def said(text: str, **headers: str) -> str:
+    return event(mail(text, **{**REPLY, **headers})).text
+
+
+def raw(body: bytes, content_type: str, **headers: str) -> bytes:
+    return (
+        mail("", **{**REPLY, **headers, "Content-Type": content_type}).removesuffix(b"\r\n\r\n")
+        + b"\r\n\r\n"
+        + body
+    )
+
+
+def parts(*each: bytes, kind: str = "mixed") -> bytes:
+    body = b"".join(b"--b\r\n" + part + b"\r\n" for part in each) + b"--b--\r\n"
+    return raw(body, f"multipart/{kind}; boundary=b")
+
+
+# --- quotation and signature -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "On Tue, 3 Mar 2026 at 10:00, Bot <bot@x.test> wrote:",
+        "On Tue, 3 Mar 2026 at 10:00, A very long name of somebody\n<bot@x.test>\nwrote:",
+        "Am 03.03.26 um 10:00 schrieb Bot:",
+        "Le mar. 3 mars 2026 à 10:00, Bot <bot@x.test> a écrit :",
+        "El mar, 3 mar 2026 a las 10:00, Bot (<bot@x.test>) escribió:",
+        "Il giorno mar 3 mar 2026 alle ore 10:00 Bot ha scritto:",
+        "在 2026年3月3日，Bot <bot@x.test> 写道：",
+        "Bot <bot@x.test> 于2026年3月3日周二写道：",
+    ],
+)
+def test_EM_06_quoted_history_is_no_new_text(head: str) -> None:
+    assert said(f"Yes, do it\n\n{head}\n> earlier\n> text\n") == "Yes, do it"
+    found = event(mail(f"Yes, do it\n\n{head}\n> earlier\n> text\n", **REPLY))
+    assert "earlier" in (found.quoted or "")
+
+
+def test_EM_06_what_outlook_puts_below_is_history() -> None:
+    below = "From: Bot <bot@x.test>\nSent: Tuesday, March 3, 2026 10:00\nTo: Ana\nSubject: x\n\nearlier"
+    assert said(f"Yes\n\n________________________________\n{below}") == "Yes"
+    assert said(f"Yes\n\n-----Original Message-----\n{below}") == "Yes"
+    assert said(f"Ja\n\n{below.replace('From', 'Von').replace('Sent', 'Gesendet')}") == "Ja"
+
+
+def test_EM_06_an_answer_below_or_between_quotations_is_kept() -> None:
+    assert said("On Mon, Bot <bot@x.test> wrote:\n> question?\n\nMy answer") == "My answer"
+    between = "> one?\nyes\n> two?\nno"
+    assert said(between) == between
+    around = "Hello\n\n> one?\nyes"
+    assert said(around) == around
+
+
+def test_EM_06_only_a_quotation_is_all_there_is() -> None:
+    assert said("> only this") == "> only this"
+
+
+@pytest.mark.parametrize(
+    ("subject", "line"),
+    [
+        ("Fwd: invoice", "---------- Forwarded message ---------"),
+        ("invoice", "---------- Forwarded message ---------"),
+        ("WG: Rechnung", "-----Ursprüngliche Nachricht-----"),
+        ("FW: invoice", "________________________________"),
+        ("x", "Begin forwarded message:"),
+    ],
+)
+def test_EM_08_what_was_passed_on_is_meant_to_be_read(subject: str, line: str) -> None:
+    text = said(f"please check\n\n{line}\nFrom: a@b.test\nSent: today\n\nAmount: 40\n", Subject=subject)
+    assert "please check" in text
+    assert "Amount: 40" in text
+
+
+def test_EM_09_colons_dashes_and_telephone_numbers_are_no_signature() -> None:
+    text = "The list follows:-\n\nAlpha\n+00 00 000 000\n11/29\n\nPlease file it today"
+    assert said(text) == text
+    for other in ("a\n--\nb", "a\n---\nb", "-- a", "Best regards are nice\nto have", "1. a\n-- b"):
+        assert said(other) == other
+
+
+def test_EM_28_the_signature_below_its_mark_is_cut() -> None:
+    assert cut("text\n-- \nJo\nTel. 1") == ("text", "-- \nJo\nTel. 1")
+    assert cut("text\n\nSent from my iPhone") == ("text", "Sent from my iPhone")
+    assert cut("text\n-- \nJo\n> quoted")[0] == "text"
+    assert cut("-- \nJo")[0] == "-- \nJo"
+
+
+def test_EM_28_soft_line_breaks_are_joined() -> None:
+    flowed = {"Content-Type": "text/plain; charset=utf-8; format=flowed"}
+    assert said("This is a long \nline that flows \nto here.\n-- \nJo\n", **flowed) == (
+        "This is a long line that flows to here."
+    )
+
+
+def test_EM_29_spaces_and_depths_of_flowed_text() -> None:
+    text = "今天 \n部署\n From here\n> a \n>> b\n"
+    assert unflowed(text, delsp=True).split("\n") == ["今天部署", "From here", "> a", ">> b", ""]
+    assert unflowed(text, delsp=False).split("\n")[0] == "今天 部署"
+    assert unflowed("a \n\nb", delsp=False) == "a \nb"
+
+
+# --- HTML --------------------------------------------------------------------------------------------
+
+
+def test_EM_10_of_html_alone_people_see_the_text() -> None:
+    html = "<style>p{}</style><p>Hi<br>there&nbsp;&amp; you</p><script>x()</script><p hidden>no</p>"
+    assert said(html, Content_Type="text/html; charset=utf-8") == "Hi\nthere & you"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '<p style="display:none">no</p>',
+        '<p style="Visibility : hidden">no</p>',
+        '<span style="font-size:0px">no</span>',
+        '<div style="opacity:0">no</div>',
+        "<!-- no -->",
+        "<title>no</title>",
+        "<template>no</template>",
+    ],
+)
+def test_EM_10_hidden_text_is_not_read(hidden: str) -> None:
+    assert text_of_html(f"<p>yes</p>{hidden}<p>and</p>", keep_quotes=False).split() == ["yes", "and"]
+
+
+def test_EM_10_quotations_in_html_are_history_and_links_do_not_load() -> None:
+    html = '<div>New</div><div class="gmail_quote">On Mon, Bot wrote:<blockquote>old</blockquote></div>'
+    assert said(html, Content_Type="text/html") == "New"
+    assert "old" in said(html, Content_Type="text/html", Subject="Fwd: x")
+    assert text_of_html('<p>a</p><img src="http://x.test/p.png">', keep_quotes=False) == "a"
+    assert text_of_html("", keep_quotes=False) == text_of_html("<p></p>", keep_quotes=False) == ""
+
+
+def test_plain_text_goes_before_html_unless_it_says_nothing() -> None:
+    plain, rich = b"Content-Type: text/plain\r\n\r\nplain", b"Content-Type: text/html\r\n\r\n<b>rich</b>"
+    assert event(parts(plain, rich, kind="alternative")).text == "plain"
+    assert event(parts(rich, plain, kind="alternative")).text == "plain"
+    blank = b"Content-Type: text/plain\r\n\r\n \r\n"
+    assert event(parts(blank, rich, kind="alternative")).text == "rich"
+
+
+# --- charsets ----------------------------------------------------------------------------------------
+
+
+def test_EM_11_a_charset_that_nobody_knows_costs_no_mail() -> None:
+    found = event(raw(b"hi \xff", "text/plain; charset=bogus-8"))
+    assert found.text.startswith("hi ")
+
+
+@pytest.mark.parametrize(
+    "label", ["utf-8", "us-ascii", "iso-8859-1", "bogus", "hex", "base64", "idna", "undefined", '"utf-8"', ""]
+)
+def test_EM_11_utf_8_is_found_behind_any_label(label: str) -> None:
+    assert event(raw("Übung ✓".encode(), f"text/plain; charset={label}")).text == "Übung ✓"
+
+
+def test_EM_11_what_the_labels_mean_in_the_wild() -> None:
+    assert event(raw(b"caf\xe9 \x80", "text/plain; charset=iso-8859-1")).text == "café €"
+    assert event(raw("中文".encode("gb18030"), "text/plain; charset=gb2312")).text == "中文"
+    assert event(raw("日本".encode("iso-2022-jp"), "text/plain; charset=iso-2022-jp")).text == "日本"
+
+
+def test_EM_13_encoded_words_are_joined_without_a_space() -> None:
+    assert decoded("=?utf-8?B?w4TDlg==?= =?utf-8?Q?_und_=C3=BC?=") == "ÄÖ und ü"
+    assert decoded("=?bogus?B?w4TDlg==?= x") == "ÄÖ x"
+    assert decoded("=?utf-8?B?w4TDl?= =?x") == "=?utf-8?B?w4TDl?= =?x"
+
+
+def test_EM_14_a_part_is_decoded_with_its_own_charset() -> None:
+    coded = base64.b64encode("Übung ✓".encode())
+    part = b"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n" + coded
+    assert event(parts(part, kind="alternative")).text == "Übung ✓"
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+TEXT = b"Content-Type: text/plain; charset=utf-8\r\n\r\nsee this"
+
+
+def attached(*headers: str) -> bytes:
+    return "\r\n".join(["Content-Type: application/pdf", *headers, "", "x"]).encode()
+
+
+def test_EM_15_names_of_files_in_both_codings() -> None:
+    split = attached("Content-Disposition: attachment; filename*0*=UTF-8''r%C3%A9; filename*1*=sum%C3%A9.pdf")
+    words = attached('Content-Disposition: attachment; filename="=?utf-8?B?csOpc3Vtw6kucGRm?="')
+    files = event(parts(TEXT, split, words)).attachments
+    assert [f.name for f in files] == ["résumé.pdf", "résumé.pdf"]
+    assert len({f.ref for f in files}) == 2
+
+
+def test_EM_16_no_name_is_a_path() -> None:
+    names = [
+        "../../etc/x.txt",
+        "/abs/y.txt",
+        "a\\..\\b.txt",
+        "",
+        ".",
+        "n" * 300 + ".txt",
+        "con\0.txt",
+        "a.txt",
+        "a.txt",
+    ]
+    files = event(
+        parts(TEXT, *(attached(f'Content-Disposition: attachment; filename="{name}"') for name in names))
+    ).attachments
+    assert len(files) == len({f.ref for f in files}) == len(names)
+    for file in files:
+        assert not set(file.name) & set("/\\\0")
+        assert file.name not in (".", "..")
+        assert len(file.name) <= 200
+
+
+def test_a_text_with_a_file_is_answered_as_text_and_the_file_is_named() -> None:
+    found = event(parts(TEXT, attached('Content-Disposition: attachment; filename="a.pdf"')))
+    assert found.text == "see this\n\n(Attached, and not readable for me yet: a.pdf)"
+    assert found.unsupported is None
+
+
+def test_EM_27_what_only_outlook_can_read_is_named() -> None:
+    tnef = b'Content-Type: application/ms-tnef; name="winmail.dat"\r\n\r\n' + b"\x78\x9f" * 20
+    found = event(parts(b"Content-Type: text/plain\r\n\r\n\r\n", tnef))
+    assert (found.text, found.unsupported) == ("", "winmail.dat")
+    assert [f.name for f in found.attachments] == ["winmail.dat"]
+
+
+def test_a_mail_inside_a_mail_is_a_file_and_not_the_text() -> None:
+    inner = b"Content-Type: message/rfc822\r\n\r\n" + mail("inner words", Subject="The old one")
+    found = event(parts(TEXT, inner))
+    assert "inner words" not in found.text
+    assert [f.name for f in found.attachments] == ["The old one.eml"]
+
+
+def test_a_signed_mail_is_read_and_its_signature_is_no_file() -> None:
+    signature = b"Content-Type: application/pgp-signature; name=signature.asc\r\n\r\nxxx"
+    found = event(parts(TEXT, signature, kind="signed"))
+    assert (found.text, found.attachments) == ("see this", ())
+
+
+def test_an_empty_mail_gets_a_sentence() -> None:
+    found = event(mail("", Subject="", In_Reply_To="<m@x>"))
+    assert (found.text, found.unsupported) == ("", "a mail without text")
+
+
+def test_EM_26_of_a_mail_that_is_too_big_the_beginning_is_read() -> None:
+    cut_off = parts(TEXT, attached('Content-Disposition: attachment; filename="big.bin"') + b"x" * 99)[:-20]
+    found = event(cut_off, size=60_000_000)
+    assert found.text.startswith("see this\n\n")
+    assert "60 MB" in found.text
+    assert "big.bin" in found.text
+
+
+def test_parts_without_end_are_read_to_a_bound() -> None:
+    deep = b"Content-Type: multipart/mixed; boundary=b\r\n\r\n"
+    for _ in range(200):
+        deep = b"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n" + deep + b"\r\n--b--\r\n"
+    assert parse_mail(b"From: ana@far.test\r\n" + deep, len(deep), None, READING) is not None
+    wide = parts(TEXT, *[attached("Content-Disposition: attachment; filename=x.pdf")] * 1000)
+    assert len(event(wide).attachments) <= 201
