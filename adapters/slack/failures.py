@@ -82,7 +82,7 @@ def _token_told(method: str, error: str) -> str:
     if method == _OPENING:
         why = _TOKENS.get(error, "does not allow Socket Mode")
         return (
-            f"Slack refused the app token: it {why} ({error}). Make one under Basic Information, App-Level "
+            f"Slack refused the app token: it {why} ({error}). Make one in the app's settings, under App-Level "
             "Tokens, with the scope connections:write, and switch Socket Mode on."
         )
     return (
