@@ -15,8 +15,8 @@ __all__ = ["describe", "failures", "faults", "show", "warnings"]
 _COLUMNS = 79
 
 _ADVICE = {
-    "unauthorized": "the platform refused its credentials; set others with `hermes config set "
-    "platforms.{name}.KEY` and restart",
+    "unauthorized": "the platform refused its credentials; set others, such as with `hermes config set "
+    "platforms.{name}.token`, then `hermes gateway restart`",
     "conflict": "another program uses the same account; stop that one",
 }
 
