@@ -8,16 +8,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import structlog
+
 from agent_core.models.prices import Price, cost_at, is_free
 from agent_core.settings import LLM
 from agent_core.store.calls import sums
 from agent_core.usage import looked_up, own_prices
 from hermes.clock import Clock
 from hermes.config import SettingsSource
+from hermes.errors import StoreError
 from hermes.messages import JSONObject
 from hermes.store import Store
 
 __all__ = ["COUNTED", "Figures", "Rates"]
+
+log = structlog.get_logger(__name__)
 
 COUNTED = ("calls", "prompt", "completion", "cached")
 _OTHER = "other"
@@ -85,14 +90,16 @@ class Figures:
         self._store = store
         self._settings = settings
         self._rates = Rates(clock)
-        self._last = 0
+        self._last: int | None = None
         self._counted: dict[tuple[str, str], dict[str, int]] = {}
         self._looking = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Count from here on."""
-        [row] = await self._store.read("SELECT coalesce(max(id), 0) AS last FROM calls")
-        self._last = row["last"]
+        """Count from here on; where the rows cannot be read, from when they can be: a start does not fail for figures."""
+        try:
+            self._last = await self._newest()
+        except StoreError as error:
+            log.warning("figures.unreadable", reason=str(error))
 
     async def counted(self) -> list[JSONObject]:
         """What was used since `begin`, by `task` and `model`: `COUNTED`, and `cost` in dollars or `None`.
@@ -117,7 +124,14 @@ class Figures:
         """End what is under way."""
         await self._rates.aclose()
 
+    async def _newest(self) -> int:
+        [row] = await self._store.read("SELECT coalesce(max(id), 0) AS last FROM calls")
+        last: int = row["last"]
+        return last
+
     async def _count(self) -> None:
+        if self._last is None:
+            self._last = await self._newest()
         rows = await self._store.read(
             "SELECT task, model, max(id) AS last, sum(calls) AS calls, sum(prompt) AS prompt,"
             " sum(completion) AS completion, sum(cached) AS cached FROM calls WHERE id > ? GROUP BY task, model",

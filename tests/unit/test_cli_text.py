@@ -142,6 +142,16 @@ def test_status_says_what_is_wrong_and_what_to_do() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cost", "told"), [(1.25, " 4,560 out, $1.2500."), (None, " 4,560 out."), (0, " 4,560 out, $0.0000.")]
+)
+def test_status_says_what_today_has_used(cost: float | None, told: str) -> None:
+    today = {"calls": 12, "prompt": 34567, "cached": 1000, "completion": 4560, "cost": cost}
+    lines = describe({**STATUS, "usage": {"today": today}})
+    assert f"Today: 12 model calls, 34,567 tokens in (1,000 cached),{told}" in lines
+    assert not any(line.startswith("Today") for line in describe({**STATUS, "usage": {"today": None}}))
+
+
 def test_tables_keep_strange_names_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("A", "B"), [("x\ny\x1b", None), ("longer", 3)])
     assert capsys.readouterr().out == "A       B\nx y\nlonger  3\n"

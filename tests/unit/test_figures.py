@@ -17,6 +17,7 @@ from agent_core.store.calls import Payer, Spent, add_calls
 from agent_core.store.database import SqliteStore
 from agent_core.store.schema import PART
 from gateway.metrics import Seen, render
+from hermes.errors import StoreCorrupt
 from hermes.messages import JSONObject, Usage
 from hermes.testing import FakeClock
 from tests.agentrig import Settings
@@ -28,9 +29,12 @@ class Counted(SqliteStore):
     """A store that notes from which row on its answers were read."""
 
     asked: tuple[Any, ...] = ()
+    is_damaged = False
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self.asked = tuple(parameters)
+        if self.is_damaged:
+            raise StoreCorrupt("The store's file is damaged.")
         return await super().read(sql, parameters)
 
 
@@ -71,6 +75,19 @@ async def test_calls_are_counted_from_the_start_on_and_each_is_read_once(
     assert turn["cost"] == pytest.approx(2 * (600 * 1.0 + 400 * 0.5 + 100 * 2.0) / 1_000_000)
     assert (title["task"], title["calls"]) == ("title", 1)
     assert all(row["calls"] == 1 for look in looks for row in look)
+
+
+async def test_a_start_does_not_fail_for_figures(store: Counted, tmp_path: Path) -> None:
+    figures = Figures(store, Settings(tmp_path), FakeClock())
+    store.is_damaged = True
+    await figures.begin()
+    with pytest.raises(StoreCorrupt):
+        await figures.counted()
+    store.is_damaged = False
+    assert await figures.counted() == []
+    await use(store)
+    [row] = await figures.counted()
+    assert row["calls"] == 1
 
 
 async def test_names_of_models_are_bounded(store: Counted, figures: Figures) -> None:
