@@ -37,7 +37,11 @@ class Mailbox:
         context = await self._context("imap", server)
         token = await self._tokens.token() if self._tokens else None
         connection = await open_imap(
-            server.host, server.port_for("imap"), context, starttls=server.tls == "starttls"
+            server.host,
+            server.port_for("imap"),
+            context,
+            starttls=server.tls == "starttls",
+            patience=server.timeout,
         )
         try:
             if token is not None:

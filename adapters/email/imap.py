@@ -25,8 +25,8 @@ __all__ = ["ImapConnection", "Refusal", "open_imap"]
 _T = TypeVar("_T")
 logging.getLogger("aioimaplib").setLevel(logging.WARNING)  # below that it logs mails
 _CONNECT = 20.0
-_ANSWER = 30.0
-_FETCH = 120.0
+_LONG = 4.0
+"""Times the usual wait: for what takes a server longer."""
 _PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]", "[CONTACTADMIN]")
 """Response codes (RFC 5530) of a refusal that is not about the password."""
 
@@ -109,8 +109,9 @@ class _Client(aioimaplib.IMAP4):  # type: ignore[misc]  # the same
 class ImapConnection:
     """One connection. After any error but a `Refusal` it is of no use any more."""
 
-    def __init__(self, client: _Client) -> None:
+    def __init__(self, client: _Client, timeout: float) -> None:
         self._client = client
+        self._timeout = timeout
 
     @property
     def news(self) -> asyncio.Event:
@@ -127,9 +128,9 @@ class ImapConnection:
         """Whether the server can tell of new mail by itself."""
         return bool(self._client.has_capability("IDLE"))
 
-    async def call(self, name: str, work: Awaitable[Response], seconds: float = _ANSWER) -> list[Any]:
+    async def call(self, name: str, work: Awaitable[Response], times: float = 1.0) -> list[Any]:
         """The lines of a command's answer. Raises `Refusal`, `Unreachable` when none came."""
-        response = await self._guarded(name, work, seconds)
+        response = await self._guarded(name, work, self._timeout * times)
         if response.result != "OK":
             raise Refusal(name, _words(response.lines))
         return list(response.lines)
@@ -171,7 +172,7 @@ class ImapConnection:
         loop = asyncio.get_running_loop()
         upgrade = loop.start_tls(protocol.transport, protocol, context, server_hostname=host)
         protocol.transport = await self._guarded("STARTTLS", upgrade, _CONNECT)
-        await self._guarded("CAPABILITY", protocol.capability(), _ANSWER)
+        await self._guarded("CAPABILITY", protocol.capability(), self._timeout)
 
     async def login(self, user: str, password: str) -> None:
         """Raises `Unauthorized`, `Unreachable` where the refusal is not about the password."""
@@ -196,7 +197,7 @@ class ImapConnection:
                 f"The IMAP server refused the login of {user} ({e.text[:200]}). Check the address and the password: "
                 "many providers want an app password, and IMAP switched on in their settings."
             ) from e
-        await self._guarded("CAPABILITY", self._client.protocol.capability(), _ANSWER)
+        await self._guarded("CAPABILITY", self._client.protocol.capability(), self._timeout)
 
     async def select(self, folder: str) -> list[bytes]:
         """Open a folder; what is said of it."""
@@ -215,13 +216,13 @@ class ImapConnection:
 
     async def search(self, criteria: str) -> list[int]:
         """The UIDs that a search finds, in order."""
-        lines = await self.call("UID SEARCH", self._client.uid_search(criteria, charset=None), _FETCH)
+        lines = await self.call("UID SEARCH", self._client.uid_search(criteria, charset=None), _LONG)
         found = {int(word) for line in lines[:-1] for word in bytes(line).split() if word.isdigit()}
         return sorted(found)
 
     async def fetch(self, uids: str, items: str) -> list[Any]:
         """What FETCH answers: lines as `bytes`, literals as `bytearray`."""
-        return (await self.call("UID FETCH", self._client.uid("fetch", uids, items), _FETCH))[:-1]
+        return (await self.call("UID FETCH", self._client.uid("fetch", uids, items), _LONG))[:-1]
 
     async def mark_seen(self, uids: str) -> None:
         """Mark mails as read."""
@@ -229,7 +230,7 @@ class ImapConnection:
 
     async def append(self, content: bytes, folder: str) -> None:
         """Put a mail into a folder, as read."""
-        await self.call("APPEND", self._client.append(content, aioimaplib.quoted(folder), "\\Seen"), _FETCH)
+        await self.call("APPEND", self._client.append(content, aioimaplib.quoted(folder), "\\Seen"), _LONG)
 
     async def noop(self) -> None:
         """Ask for a sign of life; news come with it."""
@@ -241,7 +242,7 @@ class ImapConnection:
         idling = asyncio.ensure_future(protocol.idle())
         waits = [asyncio.ensure_future(wait), asyncio.ensure_future(self.news.wait())]
         try:
-            await self._guarded("IDLE", _first(idling, protocol.wait_for_idle_response()), _ANSWER)
+            await self._guarded("IDLE", _first(idling, protocol.wait_for_idle_response()), self._timeout)
             if not idling.done():
                 await asyncio.wait((*waits, idling, self.lost), return_when=asyncio.FIRST_COMPLETED)
             if not idling.done() and not self.lost.done():
@@ -289,11 +290,11 @@ def _words(lines: list[Any]) -> str:
 
 
 async def open_imap(
-    host: str, port: int, context: ssl.SSLContext | None, *, starttls: bool
+    host: str, port: int, context: ssl.SSLContext | None, *, starttls: bool, patience: float
 ) -> ImapConnection:
-    """A connection that was greeted and is encrypted as asked. Raises `Unreachable`."""
-    client = _Client(host, port, timeout=_ANSWER, ssl_context=None if starttls else context)
-    connection = ImapConnection(client)
+    """A connection that was greeted and is encrypted as asked. patience: seconds for an answer. Raises `Unreachable`."""
+    client = _Client(host, port, timeout=patience * _LONG, ssl_context=None if starttls else context)
+    connection = ImapConnection(client, patience)
     try:
         await connection.greeting()
         if starttls and context is not None:

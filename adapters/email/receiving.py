@@ -40,6 +40,7 @@ class Receiving:
         self._clock = clock
         self._guard = LoopGuard(settings.thread_rate, settings.sender_rate)
         self._refused: dict[int, int] = {}
+        self._stored: Position | None = None
         self._name = f"position:{reading.address}:{settings.folder}"
 
     async def run(self, connection: ImapConnection, intake: Intake, connected: Callable[[], None]) -> None:
@@ -55,26 +56,23 @@ class Receiving:
             for first in range(0, len(new), _BATCH):
                 uids = new[first : first + _BATCH]
                 position = await self._take(connection, folder, uids, position, intake)
-            if position.uid < position.old:
-                position = await self._rebuilt(position, intake)
+            if position.uid < position.old:  # all of a rebuilt folder that may be new was taken
+                position = position.moved(position.old, self._clock.time())
+            if position != self._stored:
+                await self._commit([], position, intake)
             if not new and not connection.news.is_set():
                 await self._wait(connection)
 
     async def _begin(self, folder: Folder, intake: Intake) -> Position:
         stored = Position.from_text(await self._stubbornly(intake, lambda: intake.read_watermark(self._name)))
         everything = self._settings.first_start == "all"
+        self._stored = stored
         position = folder.begin(stored, self._clock.time(), everything=everything)
         if stored is None and not everything:
             await self._commit([], position, intake)
         if position.old:
             _log.warning("email.folder_rebuilt", instance=self._reading.instance, mails=position.old)
         return position
-
-    async def _rebuilt(self, position: Position, intake: Intake) -> Position:
-        """All of a rebuilt folder that may be new was taken; the rest is behind us."""
-        done = position.moved(max(position.uid, position.old), self._clock.time())
-        await self._commit([], done, intake)
-        return done
 
     async def _take(
         self,
@@ -122,7 +120,9 @@ class Receiving:
 
     async def _commit(self, items: Sequence[Parsed], position: Position, intake: Intake) -> Sequence[Verdict]:
         watermark = Watermark(self._reading.instance, self._name, position.to_text())
-        return await self._stubbornly(intake, lambda: intake.take(items, watermark))
+        verdicts = await self._stubbornly(intake, lambda: intake.take(items, watermark))
+        self._stored = position
+        return verdicts
 
     async def _mark(
         self, connection: ImapConnection, mails: Sequence[Found], verdicts: Sequence[Verdict]

@@ -39,6 +39,9 @@ class Server(Section):
         description="implicit: encrypted from the first byte; starttls: after a plain greeting; "
         "none: the password is readable on the way.",
     )
+    timeout: Duration = Field(
+        default=30.0, ge=1, le=600, description="Seconds to wait for its answer to a command."
+    )
     ca_file: Path | None = Field(
         default=None, description="Certificates (PEM) to trust for it besides the well-known ones."
     )

@@ -27,10 +27,8 @@ from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unau
 
 __all__ = ["Login", "submit"]
 
-_CONNECT = 20.0
-_ANSWER = 60.0
-_CONTENT = 600.0
-"""Seconds for the answer to the content: RFC 5321, section 4.5.3.2.6."""
+_CONTENT = 20.0
+"""Times the usual wait, for the answer to the content: RFC 5321, section 4.5.3.2.6, says ten minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +53,18 @@ async def submit(
         use_tls=server.tls == "implicit",
         start_tls=server.tls == "starttls",
         tls_context=context,
-        timeout=_ANSWER,
+        timeout=server.timeout,
         local_hostname="localhost",
     )
     try:
         with _before_content("connect", server.host):
-            await smtp.connect(timeout=_CONNECT)
+            await smtp.connect()
             await _log_in(smtp, login)
         if envelope is None:
             return None
         with _before_content("take the mail", server.host):
             refused = await _announce(smtp, envelope)
-        await _hand_over(smtp, envelope.content)
+        await _hand_over(smtp, envelope.content, server.timeout * _CONTENT)
         return f"not sent to {', '.join(refused)}" if refused else None
     finally:
         smtp.close()
@@ -96,9 +94,9 @@ async def _announce(smtp: SMTP, envelope: Envelope) -> list[str]:
     return list(errors)
 
 
-async def _hand_over(smtp: SMTP, content: bytes) -> None:
+async def _hand_over(smtp: SMTP, content: bytes, seconds: float) -> None:
     try:
-        await smtp.data(content, timeout=_CONTENT)
+        await smtp.data(content, timeout=seconds)
     except SMTPResponseException as e:
         raise _refusal("the content", e) from e
     except (SMTPException, OSError) as e:

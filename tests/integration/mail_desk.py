@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class Post:
     dovecot: Dovecot
     smtp: SmtpPeer
     address: str
+    sender: Email = field(init=False)
 
     @classmethod
     def open(cls, dovecot: Dovecot, smtp: SmtpPeer) -> "Post":
