@@ -208,7 +208,10 @@ class SessionAgent:
         spec = request.session
         return tuple(
             self._parts.toolbox.select(
-                agent_id=spec.agent_id, platform=spec.platform, admission=request.admission
+                agent_id=spec.agent_id,
+                platform=spec.platform,
+                admission=request.admission,
+                role=request.role,
             )
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from gateway.commands import parse_command
 from gateway.ledger import InboxRow
 
-__all__ = ["BURST_PAUSE", "PASTE_PAUSE", "gathered", "pause_for"]
+__all__ = ["BURST_PAUSE", "PASTE_PAUSE", "gathered", "is_same_place", "pause_for"]
 
 PASTE_UNITS = 4000
 """A text of so many UTF-16 units may be a part of a longer one: Telegram's clients cut at 4,096."""
@@ -34,6 +34,15 @@ def is_part(row: InboxRow) -> bool:
     return _plain(row) and len(row.event.text.encode("utf-16-le", "replace")) // 2 >= PASTE_UNITS
 
 
+def is_same_place(row: InboxRow, other: InboxRow) -> bool:
+    """Whether both came from the same chat: several of one person's may share a conversation, and each gets its answers."""
+    return _place(row) == _place(other)
+
+
+def _place(row: InboxRow) -> tuple[str, str, str | None]:
+    return row.event.instance, row.event.chat, row.event.thread
+
+
 def pause_for(row: InboxRow, mode: str) -> float:
     """Seconds to wait for what belongs to the row, before its turn begins."""
     if is_part(row):
@@ -44,14 +53,14 @@ def pause_for(row: InboxRow, mode: str) -> float:
 def gathered(first: InboxRow, waiting: Sequence[object], mode: str) -> int:
     """How many of the rows that wait behind `first` join its turn.
 
-    They follow it without a gap and are the same sender's (a paste), or anybody's (collect).
+    They follow it without a gap, from the same chat, and are the same sender's (a paste), or anybody's (collect).
     """
     count = 0
     last = first
     if not _plain(first):
         return 0
     for item in waiting:
-        if not isinstance(item, InboxRow) or not _plain(item):
+        if not isinstance(item, InboxRow) or not _plain(item) or not is_same_place(first, item):
             break
         same = item.event.sender.id == first.event.sender.id
         if not (mode == "collect" or (is_part(last) and same)):

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway import wiring
 from gateway.agents import Agents
+from gateway.codes import Codes
 from gateway.commands import menu
 from gateway.config.live import LiveSettings
 from gateway.delivery import Delivery
@@ -15,22 +16,25 @@ from gateway.door import DoorRules, RateBook
 from gateway.fate import DeliveryRules
 from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
+from gateway.linking import Linking
 from gateway.live import LiveRules
 from gateway.modes import Modes
 from gateway.outbound import Outbound
 from gateway.pairing import Pairings
 from gateway.parts import Parts
+from gateway.people import People
+from gateway.rights import Rights
 from gateway.router import Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
-from gateway.settings import Bindings, Busy, Display, GatewaySettings
+from gateway.settings import Bindings, Busy, Display, GatewaySettings, PeopleSettings, RoleSettings
 from gateway.supervisor import Supervisor
 from gateway.turns import Turns
 from hermes.adapter import Adapter, AdapterContext, HttpLimits
 from hermes.clock import Clock
 from hermes.config import PlatformSettings, Snapshot
 from hermes.errors import ConfigError
-from hermes.events import Event, Target
+from hermes.events import Event, Role, Target
 from hermes.home import Home
 from hermes.store import Store
 
@@ -60,6 +64,7 @@ class Core:
     turns: Turns
     sessions: Sessions
     pairings: Pairings
+    linking: Linking
     supervisor: Supervisor
     intakes: dict[str, InstanceIntake]
     parts: Parts
@@ -152,10 +157,31 @@ async def join(
     def busy(instance: str) -> Busy:
         return _busy_mode(settings.current(), instance)
 
-    parts = Parts(store, thinking.host, agents, delivery, feeds, clock, sentence, live, busy)
+    pairings = await Pairings.load(store)
+    rights = Rights(
+        pairings,
+        await People.load(store),
+        rules=lambda instance: _door_rules(settings.current(), instance),
+        per_person=lambda: settings.current().get("gateway", GatewaySettings).sessions.dm == "per_person",
+    )
+    linking = Linking(
+        rights.people,
+        await Codes.load(store),
+        rights,
+        delivery,
+        clock,
+        sentence,
+        enabled=lambda: settings.current().get("people", PeopleSettings).link,
+    )
+
+    def may(role: Role) -> RoleSettings:
+        return settings.current().get("people", PeopleSettings).may(role)
+
+    parts = Parts(
+        store, thinking.host, agents, delivery, feeds, clock, sentence, linking, may, live=live, busy=busy
+    )
     turns = Turns(parts)
     sessions = Sessions(parts, turns, await Modes.load(store))
-    pairings = await Pairings.load(store)
     supervisor = Supervisor({n: a for n, a in adapters.items() if delivery.hears(n)}, clock)
     way_in = IntakeParts(
         store=store,
@@ -163,12 +189,14 @@ async def join(
         delivery=delivery,
         feeds=feeds,
         pairings=pairings,
+        linking=linking,
         rates=RateBook(),
         clock=clock,
         rules=lambda instance: _door_rules(settings.current(), instance),
-        route=lambda event: _route(settings.current(), event),
+        route=lambda event: _route(settings.current(), event, rights),
         say=sentence,
         report=supervisor,
+        edits=lambda: settings.current().get("gateway", GatewaySettings).edits,
     )
     return Core(
         store=store,
@@ -181,6 +209,7 @@ async def join(
         turns=turns,
         sessions=sessions,
         pairings=pairings,
+        linking=linking,
         supervisor=supervisor,
         intakes={name: InstanceIntake(name, way_in) for name in adapters},
         parts=parts,
@@ -244,7 +273,7 @@ def _door_rules(snapshot: Snapshot, instance: str) -> DoorRules:
     )
 
 
-def _route(snapshot: Snapshot, event: Event) -> Route:
+def _route(snapshot: Snapshot, event: Event, rights: Rights) -> Route:
     shared = snapshot.get("gateway", GatewaySettings).sessions
     agent = choose_agent(event, snapshot.get("bindings", Bindings), wiring.agent_ids(snapshot)[0])
-    return route(event, SharingRules(shared.group, shared.thread), agent)
+    return route(event, SharingRules(shared.group, shared.thread), agent, rights.shared(event))

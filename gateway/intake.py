@@ -6,25 +6,28 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import structlog
 
 from gateway import ledger
+from gateway.commands import parse_command
 from gateway.delivery import Delivery
 from gateway.door import Decision, DoorRules, RateBook, Standing, judge
+from gateway.edits import amend
 from gateway.feeds import Feeds
 from gateway.ledger import InboxRow, Judged
+from gateway.linking import Linking
 from gateway.outbox import Draft
 from gateway.pairing import Pairings
-from gateway.router import Route
+from gateway.router import Route, place_of
 from gateway.sessions import Sessions, is_unrated
 from hermes.adapter import AdapterState
 from hermes.agent import TurnEnded, TurnState, TurnUpdate
 from hermes.clock import Clock
 from hermes.errors import StoreUnavailable
-from hermes.events import Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
+from hermes.events import Deleted, Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
 from hermes.failpoint import reached
 from hermes.store import Job, Store
 
@@ -45,7 +48,7 @@ class StateReport(Protocol):
 class IntakeParts:
     """What every intake shares.
 
-    rules: an instance's door rules, read anew for each batch, since settings may change.
+    rules: an instance's door rules, read anew for each batch, since settings may change. edits: `gateway.edits`.
     """
 
     store: Store
@@ -53,12 +56,14 @@ class IntakeParts:
     delivery: Delivery
     feeds: Feeds
     pairings: Pairings
+    linking: Linking
     rates: RateBook
     clock: Clock
     rules: Callable[[str], DoorRules]
     route: Callable[[Event], Route]
     say: Callable[..., str]
     report: StateReport
+    edits: Callable[[], Literal["ignore", "rerun"]] = lambda: "ignore"
 
 
 class InstanceIntake:
@@ -100,6 +105,9 @@ class InstanceIntake:
         p.delivery.wake(taken.outgoing)
         for row in taken.rows:
             p.sessions.put(row)
+        for item in judged:
+            if item.changes is not None:
+                p.sessions.amend(item.changes)
         return taken.verdicts
 
     def _judge(self, item: Parsed, now: float, undo: list[Callable[[], None]]) -> Judged:
@@ -109,35 +117,88 @@ class InstanceIntake:
             case Unparsable():
                 log.warning("update.unparsable", instance=self._instance, error=item.error)
                 return Judged("unparsable", self._instance, "unparsable", raw=item)
+            case Deleted():
+                return self._judge_deletion(item, now, undo)
+            case Event(edited=True):
+                return self._judge_edit(item, now, undo)
             case Event():
                 return self._judge_event(item, now, undo)
 
-    def _judge_event(self, event: Event, now: float, undo: list[Callable[[], None]]) -> Judged:
+    def _judge_deletion(self, item: Deleted, now: float, undo: list[Callable[[], None]]) -> Judged:
+        """What waits still is dropped; it leaves its mailbox at once, so that its turn cannot begin meanwhile."""
+        row = self._parts.sessions.withdraw(self._instance, item.chat, item.message_id)
+        if row is None:
+            return Judged("ignored", self._instance, "deleted")
+        undo.append(lambda: self._parts.sessions.restore(row))
+        return Judged(
+            "ignored", self._instance, "deleted", jobs=(ledger.close([row.id], "stopped", "", None, now),)
+        )
+
+    def _judge_edit(self, event: Event, now: float, undo: list[Callable[[], None]]) -> Judged:
+        """A new version of a message: see `gateway.edits`. Nobody is told of what becomes of it."""
         p = self._parts
-        rules = p.rules(self._instance)
-        route = p.route(event)
-        ticket = uuid.uuid4().hex
-        control = is_unrated(InboxRow(0, ticket, event, route.key, route.spec.agent_id, "anyone", now))
+        rules, route = p.rules(self._instance), p.route(event)
+        ignored = Judged("ignored", self._instance, "edited")
+        if parse_command(event) is not None:
+            return ignored
+        again = p.edits() == "rerun"
+        known = p.sessions.standing(route.key, event, running=not again)
+        if known is None and not again:
+            return ignored
+        if known is not None and known.event.text == event.text:  # something else about it has changed
+            return ignored
+        decision = self._decide(event, rules, now, undo)
+        if decision.kind != "accepted":
+            return ignored
+        if known is None:  # it waits for the message's turn to end
+            return self._accepted(event, route, decision)
+        row = replace(known, event=replace(event, edited=False))
+        return replace(ignored, jobs=(amend(row.id, row.event),), changes=row)
+
+    def _judge_event(self, event: Event, now: float, undo: list[Callable[[], None]]) -> Judged:
+        rules = self._parts.rules(self._instance)
+        decision = self._decide(event, rules, now, undo)
+        if decision.kind != "accepted":
+            return self._turned_away(event, decision, rules, now, undo)
+        return self._accepted(event, self._parts.route(event), decision)
+
+    def _decide(self, event: Event, rules: DoorRules, now: float, undo: list[Callable[[], None]]) -> Decision:
+        """The door's decision; what it lets in is booked for the sender's rate."""
+        p = self._parts
+        control = is_unrated(InboxRow(0, "", event, "", "", "anyone", now))
         who = (self._instance, event.sender.id)
         booked = (self._instance, f"{event.sender.id}\0command") if control else who
         passed = p.clock.monotonic()  # the book must not be confused by a wall clock that is set back
         slot, deferred = (passed, 0) if rules.rate is None else p.rates.slot(booked, rules.rate, passed)
-        standing = Standing(p.pairings.approved(*who), now + slot - passed, deferred)
+        standing = self._standing(event, now + slot - passed, deferred)
         decision = judge(event, rules, standing, now, control=control)
-        if decision.kind != "accepted":
-            return self._turned_away(event, decision, rules, now, undo)
-        if rules.rate is not None and event.admitted is None:
+        if decision.kind == "accepted" and rules.rate is not None and event.admitted is None:
             at = slot if decision.not_before else passed
             p.rates.book(booked, at)
             undo.append(lambda: p.rates.unbook(booked, at))
+        return decision
+
+    def _standing(self, event: Event, slot: float, deferred: int) -> Standing:
+        linking = self._parts.linking
+        rights, said = linking.rights, parse_command(event)
+        known = rights.admits(event)
+        code = None if known or said is None or said.name != "link" else linking.typed(event, said.arguments)
+        paired = self._parts.pairings.approved(self._instance, event.sender.id)
+        return Standing(paired, slot, deferred, rights.is_linked(event), code)
+
+    def _accepted(self, event: Event, route: Route, decision: Decision) -> Judged:
+        place = place_of(route.key) if event.kind == "direct" and event.private_notice else None
+        who = (self._instance, event.sender.id)
+        noted = self._parts.linking.people.settle(who, place) if place is not None else None
         return Judged(
             "accepted",
             self._instance,
             event=event,
-            ticket=ticket,
+            ticket=uuid.uuid4().hex,
             session_key=route.key,
             agent_id=route.spec.agent_id,
             admission=decision.admission,
+            jobs=(noted,) if noted is not None else (),
             not_before=decision.not_before,
         )
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from gateway.agents import Agents
 from gateway.delivery import Delivery
 from gateway.feeds import Feeds
+from gateway.linking import Linking
 from gateway.live import LiveRules
-from gateway.settings import Busy
+from gateway.settings import Busy, RoleSettings
 from hermes.agent import AgentHost
 from hermes.clock import Clock
+from hermes.events import Role
 from hermes.store import Store
 
 __all__ = ["Parts"]
@@ -22,7 +24,8 @@ class Parts:
     """The surroundings of a turn.
 
     say: the table of system sentences in the language of the settings. live: how answers grow, and
-    busy: what becomes of a message while a turn runs, by platform instance; as the settings say now.
+    busy: what becomes of a message while a turn runs, by platform instance; as the settings say now. linking: who is who.
+    may: what a role may do.
     """
 
     store: Store
@@ -32,5 +35,7 @@ class Parts:
     feeds: Feeds
     clock: Clock
     say: Callable[..., str]
+    linking: Linking
+    may: Callable[[Role], RoleSettings]
     live: Callable[[], LiveRules] = LiveRules
     busy: Callable[[str], Busy] = lambda _: "queue"

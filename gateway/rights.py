@@ -9,7 +9,7 @@ A person's role is what the owner gave it, else the highest that one of its acco
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.door import DoorRules, listed
@@ -85,6 +85,10 @@ class Rights:
         if person is not None:
             return self.role_of(person)
         return self.own_role((event.instance, event.sender.id))
+
+    def least(self, events: Sequence[Event]) -> Role:
+        """The lowest role among the senders of events."""
+        return min((self.role(e) for e in events), key=rank)
 
     def role_of(self, person: Person) -> Role:
         """A person's role."""

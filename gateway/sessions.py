@@ -16,21 +16,26 @@ from dataclasses import replace
 import structlog
 
 from gateway import ledger, outbox
-from gateway.busy import pause_for
+from gateway.busy import is_same_place, pause_for
 from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
+from gateway.edits import turn_to_rerun, version_among
 from gateway.ledger import InboxRow
 from gateway.mailbox import Mailbox
 from gateway.modes import Modes
 from gateway.parts import Parts
+from gateway.rights import rank
 from gateway.settings import Busy
 from gateway.turns import ActiveTurn, Turns, TurnWork
 from hermes.agent import SessionSpec, TurnEnded
 from hermes.errors import StoreCorrupt, StoreUnavailable
+from hermes.events import Event, Target
 from hermes.failpoint import reached
 
 __all__ = ["Sessions", "is_control", "is_unrated"]
 
 _MOST_GATHERED = 50
+_SENDING = 30.0
+"""Seconds that an answer which is to be changed may take to be sent first."""
 log = structlog.get_logger("gateway.sessions")
 
 
@@ -63,6 +68,9 @@ class Sessions:
         self._clock = parts.clock
         self._say = parts.say
         self._busy = parts.busy
+        self._linking = parts.linking
+        self._rights = parts.linking.rights
+        self._may = parts.may
         self._modes = modes
         self._boxes: dict[str, Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
@@ -109,20 +117,66 @@ class Sessions:
             return False
         if self._is_early(row):
             return False
-        if mode == "steer" and not active.stop.is_set() and not box.has_command():
+        if mode == "steer" and not box.has_command() and self._may_join(active, row):
             active.said.append(row)
             return True
         if mode == "interrupt":
             active.stop.set()
         return False
 
+    def _may_join(self, active: ActiveTurn, row: InboxRow) -> bool:
+        """Whether the turn can still take the message, would answer where it came from, and lends it no higher rights."""
+        if active.closing or active.stop.is_set() or not is_same_place(active.work.rows[-1], row):
+            return False
+        lent = self._rights.least([r.event for r in active.work.rows])
+        return rank(self._rights.role(row.event)) >= rank(lent)
+
     def steer(self, key: str, row: InboxRow) -> bool:
         """Give one message to the running turn, whatever the mode. False: none runs that could still take it."""
         box = self._boxes.get(key)
-        if box is None or box.active is None or box.active.closing or box.active.stop.is_set():
+        if box is None or box.active is None or not self._may_join(box.active, row):
             return False
         box.active.said.append(row)
         return True
+
+    def standing(self, key: str, event: Event, *, running: bool) -> InboxRow | None:
+        """The message of the session that `event` is a new version of, while it waits or (`running`) its turn runs.
+
+        Never a command.
+        """
+        box = self._boxes.get(key)
+        if box is None:
+            return None
+        found = version_among(event, (*box.waiting(), *(box.running() if running else ())))
+        return None if found is None or parse_command(found.event) is not None else found
+
+    def amend(self, row: InboxRow) -> None:
+        """An open message as it is now: while it waits it is what will be handled, later it is said to its turn."""
+        box = self._boxes.get(row.session_key)
+        if box is None or box.change(row):
+            return
+        if any(known.id == row.id for known in box.running()):
+            event = replace(row.event, edited=True, command_text=False)
+            self.steer(row.session_key, replace(row, event=event))
+
+    def withdraw(self, instance: str, chat: str, message_id: str) -> InboxRow | None:
+        """Take a message that waits still out of its mailbox; `None` when there is none."""
+        wanted = (instance, chat, message_id)
+        for box in self._boxes.values():
+            for item in box.work:
+                if isinstance(item, InboxRow) and wanted == (
+                    item.event.instance,
+                    item.event.chat,
+                    item.event.message_id,
+                ):
+                    box.work.remove(item)
+                    return item
+        return None
+
+    def restore(self, row: InboxRow) -> None:
+        """What was withdrawn waits again, in its place."""
+        self._add(row.session_key, row)
+        self._boxes[row.session_key].put_back(())
 
     def queue(self, key: str, row: InboxRow) -> None:
         """Let one message wait for its turn, whatever the mode."""
@@ -225,8 +279,13 @@ class Sessions:
 
     async def _handle(self, box: Mailbox, row: InboxRow) -> None:
         invocation = parse_command(row.event)
+        if not self._is_admitted(row):
+            await self._close(row, Reply(""), state="stopped")
+            return
         if invocation is None:
-            if rows := await self._gather(box, row):
+            if row.event.edited:
+                await self._again(box, row)
+            elif rows := await self._gather(box, row):
                 await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
             return
         reply = await self._reply(row)
@@ -235,6 +294,26 @@ class Sessions:
             return
         if not reply.later:
             await self._close(row, reply)
+
+    async def _again(self, box: Mailbox, row: InboxRow) -> None:
+        """A message that was changed after its answer: its turn runs again, where it can."""
+        turn_id = await turn_to_rerun(self._store, row)
+        if turn_id is None:
+            await self._close(row, Reply(""), state="silent")
+            return
+        shown = await self._shown(turn_id, row.event.reply_to)
+        work = TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=row.event.text, shown=shown)
+        await self._turn(box, work)
+
+    async def _shown(self, turn_id: str, targets: Sequence[Target]) -> tuple[str, ...]:
+        """The messages in which a turn's answer stands, once all of it was sent."""
+        if len(targets) != 1:
+            return ()
+        rows = await outbox.answer_rows(self._store, turn_id, targets[0])
+        await self._delivery.closed([r.id for r in rows], _SENDING)
+        rows = await outbox.answer_rows(self._store, turn_id, targets[0])
+        named = (r.message_id for r in rows if r.state == "sent" and r.message_id is not None)
+        return tuple(dict.fromkeys(named))
 
     async def _gather(self, box: Mailbox, row: InboxRow) -> tuple[InboxRow, ...]:
         """The row with what belongs to it: the other parts of a paste, or a burst.
@@ -273,7 +352,18 @@ class Sessions:
             for wait in waits:
                 wait.cancel()
 
+    def _is_admitted(self, row: InboxRow) -> bool:
+        """Whether the sender has still the right by which the message was taken; who joins by a code gets his so."""
+        invocation = parse_command(row.event)
+        if self._rights.admits(row.event) or (invocation is not None and invocation.name == "link"):
+            return True
+        log.info("message.not_admitted_any_longer", instance=row.event.instance)
+        return False
+
     async def _control(self, row: InboxRow) -> None:
+        if not self._is_admitted(row):
+            await self._close(row, Reply(""), state="stopped")
+            return
         reply = await self._reply(row)
         if not reply.later:
             await self._close(row, reply)
@@ -284,6 +374,10 @@ class Sessions:
         command = COMMANDS.get(invocation.name)
         if command is None:
             return Reply(self._say("unknown_command", command=f"/{invocation.name}"))
+        role = self._rights.role(row.event)
+        refused = self._may(role).refused
+        if command.name in refused:
+            return Reply(self._say("command_refused", command=f"/{command.name}"))
         box = self._boxes.get(row.session_key)
         request = CommandRequest(
             row,
@@ -294,6 +388,9 @@ class Sessions:
             lambda: self.stop(row.session_key, row),
             lambda text: self._say_to_turn(row, text),
             lambda mode: self._modes.choose(row.session_key, mode, self._clock.time()),
+            self._linking,
+            role,
+            refused,
         )
         try:
             return await command.run(request)
@@ -322,10 +419,12 @@ class Sessions:
         dropped: messages that the reply's jobs close.
         """
         drafts = self._delivery.compose(row.event.reply_to, reply.text, row.ticket) if reply.text else []
+        drafts += reply.also
+        kept = "" if reply.secret else reply.text
         now = self._clock.time()
         jobs = (
             *reply.jobs,
-            ledger.close([row.id], state, reply.text, None, now),
+            ledger.close([row.id], state, kept, None, now),
             outbox.enqueue(drafts, now),
         )
         while True:

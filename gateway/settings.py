@@ -1,6 +1,6 @@
 """The gateway's keys in config.yaml.
 
-These are `gateway`, `bindings`, `logging`, `network`, `retention`.
+These are `gateway`, `bindings`, `people`, `logging`, `network`, `retention`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
 from hermes.config import ByteSize, Duration, Network, Rate, RateLimit, Section, is_address
+from hermes.events import Role
 from hermes.home import Home
 
 __all__ = [
@@ -25,7 +26,10 @@ __all__ = [
     "Limits",
     "Logging",
     "NetworkSettings",
+    "PeopleSettings",
     "Retention",
+    "RoleSettings",
+    "Roles",
     "SessionsSettings",
 ]
 
@@ -63,7 +67,10 @@ class SessionsSettings(Section):
         description="It waits (queue), joins the running turn (steer), stops it and is handled (interrupt), "
         "or what came in meanwhile becomes one turn (collect).",
     )
-    dm: Literal["per_account"] = Field(default="per_account", description="Direct chats.")
+    dm: Literal["per_account", "per_person"] = Field(
+        default="per_account",
+        description="Direct chats: one for each account, or all accounts that `/link` joined share theirs.",
+    )
     group: Literal["per_sender", "shared"] = Field(default="per_sender", description="Groups.")
     thread: Literal["shared", "per_sender"] = Field(default="shared", description="Threads and topics.")
 
@@ -122,6 +129,11 @@ class GatewaySettings(Section):
         default_factory=DeliverySettings, description="Replies on their way out."
     )
     limits: Limits = Field(default_factory=Limits, description="Bounds on what comes in.")
+    edits: Literal["ignore", "rerun"] = Field(
+        default="ignore",
+        description="A message that is changed after its answer: nothing happens, or it is answered anew and the "
+        "old answer is changed.",
+    )
     drain_timeout: Duration = Field(
         default=30.0, ge=0, description="How long a stop waits for running turns."
     )
@@ -186,6 +198,48 @@ class Retention(Section):
         default=14 * DAY, gt=0, description="Tool results that were too long for the model."
     )
     usage: Duration = Field(default=400 * DAY, gt=0, description="What each model call has cost.")
+
+
+class RoleSettings(Section):
+    """What a role may do."""
+
+    toolsets: tuple[str, ...] | None = Field(
+        default=None,
+        description="Toolsets that its turns may use; absent: the agent's and the platform's (guests: core, memory).",
+    )
+    refused: tuple[str, ...] = Field(
+        default=(), description="Chat commands that it may not give (guests: model)."
+    )
+
+    @field_validator("refused")
+    @classmethod
+    def _without_slash(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.removeprefix("/").lower() for name in value)
+
+
+class Roles(Section):
+    """What each role may do, beside what agent and platform allow."""
+
+    owner: RoleSettings = Field(
+        default_factory=RoleSettings,
+        description="The terminal, the API key, and whom `hermes people role` made one.",
+    )
+    member: RoleSettings = Field(default_factory=RoleSettings, description="Who is paired or listed.")
+    guest: RoleSettings = Field(
+        default_factory=lambda: RoleSettings(toolsets=("core", "memory"), refused=("model",)),
+        description='Who was let in by "*".',
+    )
+
+
+class PeopleSettings(Section):
+    """People and what they may do."""
+
+    link: bool = Field(default=True, description="Whether people may join their accounts with `/link`.")
+    roles: Roles = Field(default_factory=Roles, description="By role.")
+
+    def may(self, role: Role) -> RoleSettings:
+        """What a role may do."""
+        return {"owner": self.roles.owner, "member": self.roles.member, "guest": self.roles.guest}[role]
 
 
 class Binding(Section):

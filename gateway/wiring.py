@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
+from urllib.parse import unquote
 
 from agent_core import forget, usage
 from agent_core.figures import Figures
@@ -46,8 +47,10 @@ from agent_core.store.sessions import rename
 from agent_core.titles import Titles
 from gateway import forgetting
 from gateway.kept import copies
+from gateway.people import places_seen_from
+from gateway.router import key_at, place_of
 from gateway.schema import PART as GATEWAY_PART
-from gateway.settings import NetworkSettings
+from gateway.settings import GatewaySettings, NetworkSettings, PeopleSettings
 from hermes.adapter import Account, Adapter, AdapterContext
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Schema, SettingsSource, Snapshot
@@ -102,6 +105,7 @@ SCHEMA = Schema(
         "gateway": "gateway.settings:GatewaySettings",
         "agents": "agent_core.settings:Agents",
         "bindings": "gateway.settings:Bindings",
+        "people": "gateway.settings:PeopleSettings",
         "agent": "agent_core.settings:AgentSettings",
         "tools": "tools.settings:ToolsSettings",
         "retention": "gateway.settings:Retention",
@@ -269,16 +273,26 @@ def rename_session(session_id: str, title: str) -> Job:
 class _Search:
     """The search service of tools.
 
-    A session sees its own past; the terminal, which is the owner's, sees all.
+    A session sees its own past, and where a person's accounts share one, that of each of them; the terminal, which is
+    the owner's, sees all.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, settings: SettingsSource) -> None:
         self._store = store
+        self._settings = settings
 
     async def search(self, query: str, *, session_key: str, limit: int = 10) -> Sequence[SearchHit]:
         owner = session_key.split(":")[4:5] == ["terminal"]
-        hits = await search(self._store, query, limit=limit, session_key=None if owner else session_key)
+        keys = None if owner else await self._seen_from(session_key)
+        hits = await search(self._store, query, limit=limit, session_keys=keys)
         return [SearchHit(h.session_id, h.title, h.role, h.at, h.snippet) for h in hits]
+
+    async def _seen_from(self, session_key: str) -> Sequence[str]:
+        shared = self._settings.current().get("gateway", GatewaySettings).sessions.dm == "per_person"
+        if not shared:
+            return (session_key,)
+        agent_id = unquote(session_key.split(":", 2)[1])
+        return [key_at(agent_id, p) for p in await places_seen_from(self._store, place_of(session_key))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +321,7 @@ async def build_host(
         settings,
         of_agent=lambda agent_id: settings.current().get("agents", Agents).entry(agent_id).toolsets,
         of_platform=lambda platform: _platform_toolsets(settings.current(), platform),
+        of_role=lambda role: settings.current().get("people", PeopleSettings).may(role).toolsets,
     )
     parts = HostParts(
         store=store,
@@ -316,7 +331,7 @@ async def build_host(
         auxiliary=models.auxiliary,
         titles=titles,
         toolbox=toolbox,
-        services=Services(spills=home.spills, search=_Search(store)),
+        services=Services(spills=home.spills, search=_Search(store, settings)),
         settings=settings,
         clock=clock,
         home=home,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from hermes.events import Admission, ChatKind
+from hermes.events import Admission, ChatKind, Role
 from hermes.messages import JSONObject, Message, Usage
 from hermes.store import Job
 
@@ -78,7 +78,7 @@ class TurnRequest:
 
     resumed: it was begun by an earlier process; its inputs are then read from its stored steps.
     redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in
-    the same transaction.
+    the same transaction. role: what its senders are to the owner, of several the least; `None`: as the admission says.
     """
 
     turn_id: str
@@ -87,6 +87,7 @@ class TurnRequest:
     admission: Admission
     resumed: bool = False
     redo: bool = False
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What comes in from the platforms, in one form.
 
-An adapter's `parse` (pure, one update alone) turns every update into exactly one `Parsed`: an `Event`, an
-`Ignored` or an
+An adapter's `parse` (pure, one update alone) turns every update into exactly one `Parsed`: an `Event`, a
+`Deleted`, an `Ignored` or an
 `Unparsable`. All are frozen; an `Event` is stored as JSON (`event_to_json`, `event_from_json`) and comes back
 equal.
 """
@@ -18,6 +18,7 @@ __all__ = [
     "Admission",
     "Attachment",
     "ChatKind",
+    "Deleted",
     "Event",
     "Ignored",
     "Parsed",
@@ -93,6 +94,8 @@ class Event:
         `dedupe_key` (webhook bodies whose delivery id is not signed); `None`: no such check.
     account: the id of our own account on that platform (bot id), so that two bots of one platform never share
     a session.
+    edited: a new version of a message that was seen before, with its `message_id`, its sender, and a `dedupe_key` of
+    its own.
     addressed: the message is meant for us (direct chat, mention, reply to us, command for us).
     command_text: the text is read as a command when it starts with "/" (never for webhook and API input).
     reply_to: where the answer goes; empty: the answer is only kept (and whoever follows the event reads it).
@@ -157,7 +160,15 @@ class Unparsable:
     error: str
 
 
-Parsed = Event | Ignored | Unparsable
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A message was taken back by its sender or a moderator: if nothing was done about it yet, nothing is."""
+
+    chat: str
+    message_id: str
+
+
+Parsed = Event | Deleted | Ignored | Unparsable
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from hermes.events import Admission
+from hermes.events import Admission, Role
 from hermes.messages import JSONObject
 from hermes.services import Services
 
@@ -83,7 +83,7 @@ class Tool:
     paths: for parallel="path": which paths a call touches. idempotent: may be run again after a crash.
     available: `None`, or one sentence why the tool cannot be used here. summary: one line for people about a
     call.
-    trusted_only: refused for webhook, API and anyone admitted by "*". timeout: seconds, after which the model
+    trusted_only: refused for webhook, API and guests. timeout: seconds, after which the model
     gets an error.
     """
 
@@ -104,6 +104,8 @@ class Tool:
 class ToolBox(Protocol):
     """The tools of this installation."""
 
-    def select(self, *, agent_id: str, platform: str, admission: Admission) -> Sequence[Tool]:
+    def select(
+        self, *, agent_id: str, platform: str, admission: Admission, role: Role | None = None
+    ) -> Sequence[Tool]:
         """The tools that such a turn may use, in a stable order (by name), so that requests of a session stay byte-identical."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,8 +118,11 @@ async def rig(
     platform: Adapter | None = None,
     instance: str = "telegram",
     as_configured: bool = False,
+    beside: Mapping[str, Adapter] | None = None,
 ) -> AsyncIterator[Rig]:
     """Start a gateway over `root`. `platform`: a real adapter in place of the stand-in; `instance`: its name.
+
+    beside: other instances.
 
     as_configured: the models that `config` chooses answer, and `model` nothing.
 
@@ -142,7 +145,7 @@ async def rig(
         stack.push_async_callback(thinking.models.aclose)
         stack.push_async_callback(thinking.behind.aclose)
         stack.push_async_callback(thinking.titles.aclose)
-        adapters: dict[str, Adapter] = {instance: platform or adapter}
+        adapters: dict[str, Adapter] = {instance: platform or adapter, **(beside or {})}
         core = await join(settings, store, clock, thinking, Platforms(adapters))
         for part in (core.agents, core.delivery, core.sessions):
             stack.push_async_callback(part.aclose)

@@ -1,4 +1,4 @@
-"""Which tools a turn may use: toolsets that include each other, chosen per platform and per agent.
+"""Which tools a turn may use: toolsets that include each other, chosen per platform, per agent and per role.
 
 A toolset is a name for tools; a tool says which one it belongs to. `includes` composes them, to any depth; a
 circle is an error.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hermes.config import SettingsSource
 from hermes.errors import ConfigError
-from hermes.events import Admission
+from hermes.events import Admission, Role
 from hermes.tools import Tool
 from tools.settings import ToolsSettings
 
@@ -73,7 +73,8 @@ def _expand(
 class ToolSelection:
     """The tools of this installation (`hermes.tools.ToolBox`).
 
-    of_agent: the toolsets of an agent id; of_platform: those of a platform's settings; `None`: all.
+    of_agent: the toolsets of an agent id; of_platform: those of a platform's settings; of_role: those of a role;
+    `None`: all.
     """
 
     def __init__(
@@ -84,23 +85,28 @@ class ToolSelection:
         toolsets: Mapping[str, Toolset] = BUNDLED,
         of_agent: Callable[[str], Sequence[str] | None] = lambda _: None,
         of_platform: Callable[[str], Sequence[str] | None] = lambda _: None,
+        of_role: Callable[[Role], Sequence[str] | None] = lambda _: None,
     ) -> None:
         self._tools = dict(sorted(tools.items()))
         self._toolsets = toolsets
         self._settings = settings
         self._of_agent = of_agent
         self._of_platform = of_platform
-        self._cached: dict[tuple[int, str, str, bool], tuple[Tool, ...]] = {}
+        self._of_role = of_role
+        self._cached: dict[tuple[int, str, str, Role, bool], tuple[Tool, ...]] = {}
 
-    def select(self, *, agent_id: str, platform: str, admission: Admission) -> Sequence[Tool]:
-        """See `ToolBox.select`. Both the agent's and the platform's toolsets must allow a tool."""
-        trusted = admission != "anyone" and platform not in _UNTRUSTED_PLATFORMS
+    def select(
+        self, *, agent_id: str, platform: str, admission: Admission, role: Role | None = None
+    ) -> Sequence[Tool]:
+        """See `ToolBox.select`. The agent's, the platform's and the role's toolsets must all allow a tool."""
+        role = role or ("guest" if admission == "anyone" else "member")
+        trusted = role != "guest" and platform not in _UNTRUSTED_PLATFORMS
         number = self._settings.current().number
-        key = (number, agent_id, platform, trusted)
+        key = (number, agent_id, platform, role, trusted)
         if key not in self._cached:
             if len(self._cached) > 256:
                 self._cached.clear()
-            self._cached[key] = tuple(self._chosen(agent_id, platform, trusted=trusted))
+            self._cached[key] = tuple(self._chosen(agent_id, platform, role, trusted=trusted))
         return self._cached[key]
 
     def _expanded(self, names: Sequence[str]) -> frozenset[str]:
@@ -111,10 +117,11 @@ class ToolSelection:
             log.warning("toolsets.wrong", extra={"reason": str(error)})
             return frozenset()
 
-    def _chosen(self, agent_id: str, platform: str, *, trusted: bool) -> list[Tool]:
+    def _chosen(self, agent_id: str, platform: str, role: Role, *, trusted: bool) -> list[Tool]:
         rules = self._settings.current().get("tools", ToolsSettings)
         allowed = frozenset(self._tools) - frozenset(rules.disabled)
-        for names in (self._of_agent(agent_id), self._of_platform(platform), rules.toolsets.get(platform)):
+        asked = (self._of_agent(agent_id), self._of_platform(platform), self._of_role(role))
+        for names in (*asked, rules.toolsets.get(platform)):
             if names is not None:
                 allowed &= self._expanded(names)
         return [t for n, t in self._tools.items() if n in allowed and (trusted or not t.trusted_only)]

@@ -50,10 +50,10 @@ async def search(
     query: str,
     *,
     limit: int = 20,
-    session_key: str | None = None,
+    session_keys: Sequence[str] | None = None,
     exclude_session: str | None = None,
 ) -> list[Hit]:
-    """The best matches, best first; an empty list for a query with nothing in it.
+    """The best matches, best first; an empty list for a query with nothing in it. session_keys: `None`: everybody's.
 
     Any text may be the query. Raises `StoreCorrupt` when the index is damaged, `StoreUnavailable`.
     """
@@ -61,7 +61,7 @@ async def search(
     if plan.match is None and not plan.contains:
         return []
     await _refuse_broken(store)
-    chosen = _filter(session_key, exclude_session)
+    chosen = _filter(session_keys, exclude_session)
     build = _by_symbols if plan.match is None else _by_words
     rows = await store.read(*build(plan, chosen, limit))
     return [
@@ -78,13 +78,14 @@ async def _refuse_broken(store: Store) -> None:
         raise StoreCorrupt("The search index is damaged; stop the daemon and run `hermes doctor --fix`.")
 
 
-def _filter(session_key: str | None, exclude_session: str | None) -> _Filter:
-    terms: list[tuple[str, str]] = []
-    if session_key is not None:
-        terms.append(("s.key = ?", session_key))
+def _filter(session_keys: Sequence[str] | None, exclude_session: str | None) -> _Filter:
+    sql, parameters = "", list(session_keys or ())
+    if session_keys is not None:
+        sql += f" AND s.key IN ({', '.join('?' * len(session_keys))})"
     if exclude_session is not None:
-        terms.append(("m.session_id <> ?", exclude_session))
-    return _Filter("".join(f" AND {sql}" for sql, _ in terms), tuple(value for _, value in terms))
+        sql += " AND m.session_id <> ?"
+        parameters.append(exclude_session)
+    return _Filter(sql, tuple(parameters))
 
 
 def _contains(plan: MatchPlan) -> str:

@@ -1,6 +1,7 @@
 """Chat commands: one table feeds dispatch, /help and the platforms' menus."""
 
 from gateway.commands.parse import Invocation, parse_command
-from gateway.commands.table import COMMANDS, Command, CommandRequest, Reply, menu
+from gateway.commands.request import Command, CommandRequest, Reply
+from gateway.commands.table import COMMANDS, menu
 
 __all__ = ["COMMANDS", "Command", "CommandRequest", "Invocation", "Reply", "menu", "parse_command"]

@@ -5,70 +5,20 @@ Each returns a `Reply`: what to say and what to commit with it; nothing is sent 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
+from gateway.commands.people import link, unlink, whoami
+from gateway.commands.request import Command, CommandRequest, Reply
 from gateway.day import midnight
-from gateway.ledger import InboxRow
-from gateway.settings import Busy
 from hermes.adapter import CommandInfo
-from hermes.agent import AgentHost, SessionInfo
-from hermes.store import Job
+from hermes.agent import SessionInfo
 
-__all__ = ["COMMANDS", "Command", "CommandRequest", "Reply", "menu"]
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRequest:
-    """One command to run. waiting: messages in the session's mailbox.
-
-    stop: asks the running turn to stop; false when none runs. steer: gives a text to the running turn.
-    set_mode: what becomes of messages while a turn runs, in this conversation; its job keeps the choice.
-    """
-
-    row: InboxRow
-    arguments: str
-    host: AgentHost
-    say: Callable[..., str]
-    waiting: int
-    stop: Callable[[], bool]
-    steer: Callable[[str], None]
-    set_mode: Callable[[Busy], Job]
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a command wants. jobs: committed with the reply.
-
-    forget: the live agent is dropped after the commit.
-    redo: run a turn with this text that takes the place of the last one. later: the running turn's end will
-    answer.
-    """
-
-    text: str = ""
-    jobs: tuple[Job, ...] = ()
-    forget: bool = False
-    redo: str | None = None
-    later: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command. control: it passes the mailbox, since it is about the running turn.
-
-    speaks: what follows it is said to the model, as a message is.
-    """
-
-    name: str
-    description: str
-    run: Callable[[CommandRequest], Awaitable[Reply]]
-    control: bool = False
-    speaks: bool = False
+__all__ = ["COMMANDS", "menu"]
 
 
 async def _help(request: CommandRequest) -> Reply:
-    lines = [f"/{c.name} - {c.description}" for c in COMMANDS.values()]
+    lines = [f"/{c.name} - {c.description}" for c in COMMANDS.values() if c.name not in request.refused]
     return Reply("\n".join([request.say("help"), *lines]))
 
 
@@ -117,7 +67,7 @@ async def _model(request: CommandRequest) -> Reply:
     now = request.host.model_name(key)
     if not wanted:
         return Reply(request.say("model", model=now) if now else request.say("model_config"))
-    if request.row.admission == "anyone" or len(wanted.split()) > 1 or len(wanted) > 200:
+    if len(wanted.split()) > 1 or len(wanted) > 200:
         return Reply(request.say("model_refused"))
     if now.startswith("local/") and wanted != "default":
         return Reply(request.say("model_embedded", model=now))
@@ -171,20 +121,6 @@ async def _title(request: CommandRequest) -> Reply:
     if current is None or not current.title:
         return Reply(request.say("title_usage"))
     return Reply(request.say("title_is", title=current.title))
-
-
-async def _whoami(request: CommandRequest) -> Reply:
-    event = request.row.event
-    name = event.sender.name or event.sender.username or event.sender.id
-    return Reply(
-        request.say(
-            "whoami",
-            name=name,
-            sender=event.sender.id,
-            platform=event.instance,
-            admission=request.row.admission,
-        )
-    )
 
 
 async def _sessions(request: CommandRequest) -> Reply:
@@ -241,7 +177,9 @@ COMMANDS: Mapping[str, Command] = {
         Command("retry", "answer the last message again", _retry),
         Command("undo", "take the last message and its answer back", _undo),
         Command("title", "name this conversation", _title),
-        Command("whoami", "who you are to me", _whoami),
+        Command("whoami", "who you are to me", whoami),
+        Command("link", "join your accounts: a code, or /link CODE on the other one", link),
+        Command("unlink", "take this account out again", unlink),
         Command("sessions", "earlier conversations here", _sessions),
         Command("resume", "go on with an earlier conversation", _resume),
     )

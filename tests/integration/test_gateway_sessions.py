@@ -504,7 +504,7 @@ async def test_the_model_of_a_conversation_can_be_chosen_by_people_who_are_known
         await g.send("/model evil", chat="9")
         texts = await g.answered(4)
         assert "big-one" in texts[0]
-        assert "people I know" in "".join(texts)
+        assert "/model is not open to you" in "".join(texts)
         assert any("model is big-one" in t for t in texts)
     async with rig(tmp_path / "home", config=config) as g:
         await g.send("hello")

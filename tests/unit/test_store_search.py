@@ -194,9 +194,9 @@ async def test_hits_say_where_they_are_and_can_be_narrowed(store: SqliteStore) -
     hits = {hit.session_id: hit for hit in await search(store, "hello")}
     assert set(hits) == {"s", "o"}
     assert (hits["o"].session_key, hits["o"].role, hits["o"].at) == ("other", "assistant", 5.0)
-    assert [h.session_id for h in await search(store, "hello", session_key="k")] == ["s"]
+    assert [h.session_id for h in await search(store, "hello", session_keys=("k",))] == ["s"]
     assert [h.session_id for h in await search(store, "hello", exclude_session="s")] == ["o"]
-    assert [h.session_id for h in await search(store, "\U0001f680", session_key="other")] == []
+    assert [h.session_id for h in await search(store, "\U0001f680", session_keys=("other",))] == []
 
 
 async def test_a_hidden_row_is_not_found(store: SqliteStore) -> None:
