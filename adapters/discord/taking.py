@@ -108,7 +108,8 @@ class Taking:
             self._around.slash.settle(command, verdicts[at])
 
     async def _stubbornly(self, items: Sequence[Parsed], intake: Intake) -> Sequence[Verdict]:
-        failpoint.reached("intake.parsed")
+        if items:
+            failpoint.reached("intake.parsed")
         pause = 1.0
         while True:
             try:
@@ -120,13 +121,13 @@ class Taking:
 
     async def _begin(self, ready: Dispatch, intake: Intake) -> None:
         """A new session: note it, and read what it does not bring."""
-        intake.state("connected")
         if ready.session is not None:
             self._mark.session = (ready.session.id, ready.session.sequence, ready.session.url)
         is_first = self._mark.since is None
         if is_first:
             self._mark.since = at_time(self._around.clock.time())
         await self._stubbornly((), intake)
+        intake.state("connected")
         if not is_first:
             await self._catch_up(ready.data, intake)
 
