@@ -1,0 +1,148 @@
+"""The daemon is killed all along a message's way from and to Slack: each message gets one answer, and none is marked.
+
+Slack repeats what was not acknowledged, and a message whose outcome is unknown is found by its metadata: so nothing
+is lost and nothing doubled, in either mode of `on_unknown`.
+"""
+
+import asyncio
+import json
+import signal
+import socket
+import sqlite3
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from tests.crash.daemon import Daemon
+from tests.peers.model import ModelPeer
+from tests.peers.slack import USER, SlackPeer
+
+WAY = (
+    "intake.parsed",
+    "ledger.accepted",
+    "intake.acknowledged",
+    "outbox.claimed",
+    "outbox.sent",
+    "outbox.sent",
+    "outbox.receipted",
+)
+GROWING = " ".join(f"word{n}" for n in range(30))
+
+
+class Home:
+    """A home with Slack alone, and its daemon's lives."""
+
+    def __init__(self, folder: Path, model: ModelPeer, slack: SlackPeer, on_unknown: str) -> None:
+        self.folder = folder
+        self.slack = slack
+        self.said: list[str] = []
+        self.daemon: Daemon | None = None
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        config: dict[str, Any] = {
+            "llm": {
+                "provider": "custom", "model": "peer-model", "custom": {"base_url": model.url, "api_key": "k"},
+            },
+            "gateway": {
+                "http": {"host": "127.0.0.1", "port": port},
+                "limits": {"rate": "off"},
+                "delivery": {"on_unknown": on_unknown},
+            },
+            "platforms": {"slack": slack.settings()},
+        }  # fmt: skip
+        folder.mkdir(mode=0o700)
+        (folder / "config.yaml").write_text(json.dumps(config))
+
+    async def start(self, failpoint: str | None = None) -> Daemon:
+        """Begin a life."""
+        self.daemon = await Daemon.start(self.folder, failpoint=failpoint)
+        return self.daemon
+
+    async def killed(self, failpoint: str) -> None:
+        """The life ends where it was to end."""
+        assert self.daemon is not None
+        code = await self.daemon.wait(60.0)
+        self.said.append(self.daemon.stderr)
+        assert code == -signal.SIGKILL, f"{failpoint} was never reached: {self.daemon.stderr[-3000:]}"
+
+    async def stop(self) -> None:
+        """A good end."""
+        assert self.daemon is not None
+        code = await self.daemon.stop()
+        self.said.append(self.daemon.stderr)
+        assert code == 0, self.daemon.stderr[-3000:]
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of the dead daemon's database."""
+        with closing(sqlite3.connect(f"file:{self.folder / 'state.db'}?mode=ro", uri=True)) as connection:
+            return connection.execute(sql).fetchall()
+
+
+async def in_mode(mode: str, folder: Path, places: tuple[str, ...]) -> None:
+    """One message a life, in a direct conversation and in threads in turn; each life is killed at its place."""
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(ModelPeer())
+        slack = await stack.enter_async_context(SlackPeer())
+        home = Home(folder / mode, model, slack, mode)
+        try:
+            await through(home, places)
+        finally:
+            if home.daemon is not None:
+                await home.daemon.kill()
+        assert (model.violations, slack.violations) == ([], [])
+        check(home, len(places))
+
+
+async def through(home: Home, places: tuple[str, ...]) -> None:
+    for number, place in enumerate(places):
+        await home.start(place)
+        text = f"[[text=answer {number}.]]"
+        if number % 2:
+            await home.slack.push(f"<@{USER}> {text}", "C1")
+        else:
+            await home.slack.push(text, "D1")
+        await home.killed(place)
+    await (await home.start()).until_ready()
+    channels = home.slack.channels
+    await home.slack.wait_for(lambda: sum(len(c.texts()) for c in channels.values()) >= len(places), 40.0)
+    await home.slack.acknowledged()
+    await home.stop()
+
+
+def check(home: Home, messages: int) -> None:
+    shown = {name: channel.texts() for name, channel in home.slack.channels.items()}
+    wanted = [f"answer {number}." for number in range(messages)]
+    assert {name: sorted(texts) for name, texts in shown.items()} == {"D1": wanted[::2], "C1": wanted[1::2]}
+    assert home.rows("SELECT DISTINCT state FROM inbox") == [("answered",)]
+    assert home.rows("SELECT count(*) FROM inbox") == [(messages,)]
+    assert home.rows("SELECT DISTINCT state FROM outbox") == [("sent",)]
+    for message in home.slack.channels["C1"].messages:
+        assert (message.thread_ts is not None) == (message.user == USER)
+
+
+async def test_killed_along_the_way(tmp_path: Path) -> None:
+    async with asyncio.TaskGroup() as both:
+        for mode in ("resend", "drop"):
+            both.create_task(in_mode(mode, tmp_path, WAY))
+
+
+async def test_killed_while_an_answer_grows(
+    tmp_path: Path, model_peer: ModelPeer, slack_peer: SlackPeer
+) -> None:
+    home = Home(tmp_path / "home", model_peer, slack_peer, "drop")
+    try:
+        await home.start("live.edited")
+        await slack_peer.push(f"[[chunks=30]][[every=150]][[text={GROWING}]]", "D1")
+        await home.killed("live.edited")
+        (part,) = slack_peer.texts("D1")
+        assert GROWING.startswith(part)
+        assert part != GROWING
+        await (await home.start()).until_ready()
+        await slack_peer.wait_for(lambda: slack_peer.texts("D1") == [GROWING], 30.0)
+        await home.stop()
+    finally:
+        if home.daemon is not None:
+            await home.daemon.kill()
+    assert slack_peer.texts("D1") == [GROWING]
+    assert "live.left_over" not in "".join(home.said)
