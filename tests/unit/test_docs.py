@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gateway.config.loading import load
+from gateway.disk import Disk
+from gateway.metrics import Seen, render
 from gateway.wiring import SCHEMA
 from hermes import errors
 from hermes.home import Home
@@ -75,7 +77,13 @@ def test_every_exit_code_is_told() -> None:
 def test_every_metric_is_told() -> None:
     report = (ROOT / "gateway" / "report.py").read_text(encoding="utf-8")
     figures = report[report.index("def _figures") :]
-    names = {f"hermes_{name}" for name in re.findall(r'^            "(\w+)":', figures, re.MULTILINE)}
+    names = re.findall(r'^            "(\w+)":', figures, re.MULTILINE)
     assert len(names) > 10
+    call = dict.fromkeys(("calls", "prompt", "completion", "cached", "cost"), 1) | {
+        "model": "a/b",
+        "task": "turn",
+    }
+    disk: Disk = {"kinds": {"logs": 1}, "free": 1, "total": 1}
+    shown = render(Seen(dict.fromkeys(names, 1.0), {"telegram": True}, disk, [call])).decode()
     told = set(re.findall(r"hermes_\w+", page("operations.md")))
-    assert names | {"hermes_platform_connected", "hermes_disk_bytes", "hermes_disk_free_bytes"} == told
+    assert set(re.findall(r"^hermes_\w+", shown, re.MULTILINE)) == told
