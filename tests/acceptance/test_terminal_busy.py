@@ -1,10 +1,14 @@
 """What is typed while a turn runs, on the screen of the installed `hermes chat`, with the daemon killed in between."""
 
+import os
+
 import pytest
 
 from tests.acceptance.house import House, eventually
 from tests.acceptance.screen import Screen, chat
+from tests.clirig import HERMES
 from tests.peers.model.script import ToolCall, calls, says
+from tests.tmux import in_tmux
 
 WORK = calls(ToolCall("todo", {"todos": []}), first=1.0)
 
@@ -116,4 +120,38 @@ async def test_a_paste_is_one_message_and_a_stop_ends_what_runs(quiet: House) ->
         seen = screen.everything
         assert seen.count("Stopped.") == 1, seen
         assert seen.index("Stopped.") < seen.index("Then this."), seen
+    await house.stop()
+
+
+async def test_in_a_real_terminal_a_paste_a_steered_message_and_a_kill(quiet: House) -> None:
+    house = quiet
+    house.model.script.add(WORK, text="begin")
+    house.model.script.add(says("As you say.", first=1.5), text="but shorter", times=2)
+    house.model.script.add(says("Read.", chunks=1), text="line 1 of", times=2)
+    await _daemon(house, "steer")
+    environ = {**os.environ, "HERMES_HOME": str(house.home)}
+    async with in_tmux(str(HERMES), "chat", environ=environ, columns=80) as tmux:
+        await tmux.says("Ctrl-D leaves")
+        for marked in (True, False):
+            last = f"the last line, marked: {marked}"
+            await tmux.paste(f"{PASTE}\n{last}", marked=marked)
+            await tmux.says(last)
+            await tmux.press("Enter")
+            await tmux.shows(lambda lines: [line for line in lines if line][-3:-2] == ["Read."], "read")
+            assert house.asked()[-1]["content"].endswith(f"{PASTE}\n{last}")
+        await tmux.type("begin", "Enter")
+        await house.model_busy()
+        await tmux.type("but shorter", "Enter")
+        await house.model.wait_for(lambda: len(house.model.requests) == 4, 20)
+        await house.daemon.kill()
+        await tmux.says("The daemon has gone. Your message is kept")
+        await _daemon(house, "steer")
+        await tmux.says("As you say.")
+        await tmux.says("tokens")
+        seen = await tmux.everything()
+        assert seen.count("As you say.") == 1, seen
+        assert seen.count("> but shorter") == 1, seen
+        assert seen.count("The daemon is back and goes on.") == 1, seen
+        assert _states(house) == ["answered"] * 2 + ["merged", "answered"]
+        await tmux.press("C-d")
     await house.stop()
