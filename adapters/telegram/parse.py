@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from adapters.telegram.addressing import Account, Addressed, read_text
@@ -80,11 +80,12 @@ def _raw(update: object) -> str:
 def _parse(update: object, reading: Reading) -> Parsed:
     if not isinstance(update, Mapping) or update_id(update) is None:
         raise ValueError("the update has no update_id")
-    if "edited_message" in update or "edited_channel_post" in update:
-        return Ignored("edited")
-    for name in ("message", "channel_post"):
+    for name in ALLOWED_UPDATES:
         if name in update:
-            return _message(_object(update, name), reading)
+            found = _message(_object(update, name), reading)
+            if isinstance(found, Event) and name.startswith("edited"):
+                return replace(found, edited=True)
+            return found
     return Ignored("no message")
 
 

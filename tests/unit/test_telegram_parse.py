@@ -91,8 +91,12 @@ def test_TG_16a_general_is_no_topic() -> None:
 
 @pytest.mark.parametrize("kind", ["edited_message", "edited_channel_post"])
 def test_TG_18_an_edit_is_no_new_message(kind: str) -> None:
-    body = {**message("/stop")["message"], "edit_date": 1_700_000_005}
-    assert ignored({"update_id": 901, kind: body}) == "edited"
+    said = message("/stop")
+    body = {**said["message"], "edit_date": 1_700_000_005}
+    new, old = event({"update_id": 901, kind: body}), event(said)
+    assert (new.edited, old.edited) == (True, False)
+    assert new.message_id == old.message_id
+    assert new.dedupe_key != old.dedupe_key
 
 
 # -- no sender ---------------------------------------------------------------------------------------
