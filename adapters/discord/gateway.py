@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, cast
 
 import aiohttp
-import yarl
 from discord import Client, ConnectionClosed, Intents
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
@@ -25,6 +24,7 @@ from hermes.errors import AdapterError, Unreachable
 
 __all__ = ["Dispatch", "Dropped", "Link", "Session", "intents_for"]
 
+_Address = type(DiscordWebSocket.DEFAULT_GATEWAY)  # the SDK wants its own kind
 _HELLO = 20.0
 """Seconds in which a connection must be there and have said hello."""
 _GOODBYE = 3.0
@@ -214,7 +214,7 @@ class Link:
         session = self.session
         return await _socket_with(alive).from_client(
             cast("Client", seat),
-            gateway=yarl.URL(self._url if session is None else session.url),
+            gateway=_Address(self._url if session is None else session.url),
             session=session.id if session else None,
             sequence=session.sequence if session else None,
             resume=session is not None,
