@@ -10,6 +10,7 @@ from adapters.markdown.live import settled
 from adapters.slack.client import WebApi
 from adapters.slack.outward import WINDOW, Outward
 from adapters.slack.parse import Account, Reading
+from adapters.slack.people import People
 from adapters.slack.render import render
 from adapters.slack.requests import Endpoint
 from adapters.slack.settings import SlackSettings
@@ -44,6 +45,7 @@ class Slack:
         self._context = context
         self._api = WebApi(settings.bot_token.get_secret_value(), settings.base_url, context.network)
         self._outward = Outward(self._api, context.clock)
+        self._people = People(self._api, context.clock)
         is_free = settings.rate == "off"
         self.capabilities = Capabilities(
             deduplicates=True,
@@ -92,7 +94,7 @@ class Slack:
             settings.reply_in,
             frozenset(command.name for command in self._context.commands),
         )
-        return Taking(reading, self._context.clock)
+        return Taking(reading, self._people, self._context.clock)
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:
         """See `Adapter.render`; `Piece.format` holds the message's mrkdwn."""

@@ -19,10 +19,11 @@ NEEDED: Mapping[str, str] = {
     "groups:history": "it hears nothing more in threads of private channels",
     "mpim:history": "it hears nothing in group messages",
     "im:write": "it cannot begin a conversation with somebody",
+    "users:read": "it knows nobody's name",
 }
 """Scopes of the bot token, and what is missing without each."""
 
-_MORE = ("chat:write.public", "commands", "users:read")
+_MORE = ("chat:write.public", "commands")
 _EVENTS = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
 
 

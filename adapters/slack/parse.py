@@ -43,7 +43,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a delivery is read with. threads: names of those in which we take part (`thread_name`)."""
+    """What a delivery is read with.
+
+    threads: names of those in which we take part (`thread_name`). names: what people are called, by id.
+    """
 
     instance: str
     account: Account
@@ -52,6 +55,7 @@ class Reading:
     reply_in: Literal["thread", "channel"] = "thread"
     commands: Container[str] = frozenset()
     threads: Container[str] = field(default=frozenset())
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_delivery(kind: str, payload: object, reading: Reading) -> Parsed:
@@ -124,7 +128,7 @@ def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Rea
         account=reading.account.id,
         kind=kind,
         chat=chat,
-        sender=Sender(user),
+        sender=Sender(user, reading.names.get(user, "")),
         text=said.text or ("" if media else "/help"),  # our name alone
         dedupe_key=f"{reading.account.team}:{chat}:{number}:{revision}",
         thread=thread,

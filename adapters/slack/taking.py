@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from adapters.slack.parse import Reading, parse_delivery
+from adapters.slack.people import People, senders
 from adapters.slack.threads import Threads, thread_name
 from hermes import failpoint
 from hermes.adapter import Intake
@@ -38,8 +39,9 @@ class Delivery:
 class Taking:
     """Stores deliveries in the order in which they came, many at once where many wait."""
 
-    def __init__(self, reading: Reading, clock: Clock) -> None:
+    def __init__(self, reading: Reading, people: People, clock: Clock) -> None:
         self._reading = reading
+        self._people = people
         self._clock = clock
         self._name = f"threads:{reading.account.id}"
         self._threads: Threads | None = None
@@ -73,7 +75,8 @@ class Taking:
         """Store deliveries (kind, payload). Raises `StoreUnavailable`: then nothing of them was taken."""
         async with self._one_at_a_time:
             threads = self._threads or await self._load(intake)
-            reading = replace(self._reading, threads=threads)
+            names = await self._people.names(senders(payload for _, payload in batch))
+            reading = replace(self._reading, threads=threads, names=names)
             items: list[Parsed] = []
             joined: list[str | None] = []
             for kind, payload in batch:

@@ -181,6 +181,21 @@ async def test_in_a_thread_where_we_take_part_nobody_mentions_us_again_also_afte
     ]  # fmt: skip
 
 
+# -- names -----------------------------------------------------------------------------------------------
+
+
+async def test_people_have_names_which_are_asked_for_once_and_never_waited_for(slack_peer: SlackPeer) -> None:
+    desk = Desk()
+    slack_peer.faults.add("users.info", Fault("hang", match={"user": "U2"}))
+    async with running(slack_peer, desk):
+        await slack_peer.connected()
+        for user in ("U1", "U1", "U2", "U2", "U3"):
+            await slack_peer.push("hi", user=user)
+        await slack_peer.acknowledged()
+    assert [event.sender.name for event in desk.events] == ["Ana", "Ana", "", "", ""]
+    assert sorted(call.params["user"] for call in slack_peer.calls("users.info")) == ["U1", "U2", "U3"]
+
+
 # -- commands, nonsense ---------------------------------------------------------------------------------
 
 

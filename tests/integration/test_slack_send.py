@@ -40,7 +40,7 @@ def squeezed(text: str) -> str:
 # -- what is shown -----------------------------------------------------------------------------------------
 
 
-async def test_SL_01_to_03_what_is_escaped_and_what_is_marked(peer: SlackPeer) -> None:
+async def test_SL_01_SL_02_SL_03_what_is_escaped_and_what_is_marked(peer: SlackPeer) -> None:
     async with opened(peer) as adapter:
         await deliver(adapter, "if a < b && c > d use <tag> &amp;")
         await deliver(adapter, "run `foo_bar` on x86_64, path C:\\tmp")

@@ -37,6 +37,7 @@ class Methods:
             "conversations.history": self._history,
             "conversations.replies": self._replies,
             "assistant.threads.setStatus": self._status,
+            "users.info": self._user,
         }
 
     def __contains__(self, method: str) -> bool:
@@ -123,6 +124,12 @@ class Methods:
             "has_more": more,
             "response_metadata": {"next_cursor": str(start + size) if more else ""},
         }
+
+    def _user(self, params: _Params) -> dict[str, Any]:
+        name = self._world.people.get(params["user"])
+        if name is None:
+            raise Refusal("user_not_found")
+        return {"user": {"id": params["user"], "name": name.lower(), "profile": {"display_name": name}}}
 
     def _status(self, params: _Params) -> dict[str, Any]:
         if self._channel(params["channel_id"]).find(params["thread_ts"]) is None:

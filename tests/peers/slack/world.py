@@ -72,6 +72,7 @@ class World:
 
     def __init__(self) -> None:
         self.channels: dict[str, Channel] = {}
+        self.people = {"U1": "Ana", "U2": "Ben"}
         self._numbers: Iterator[int] = itertools.count(1)
         self._events = itertools.count(1)
 
