@@ -68,6 +68,10 @@ def _dispatch(words: list[str]) -> int:
             from gateway.cli.serving import serve_here
 
             return serve_here()
+        case ["__complete", kind]:  # asked by the shell when Tab is pressed
+            from gateway.cli.offers import offer
+
+            return offer(kind)
         case [] | ["--help" | "-h" | "help"]:
             print(_help())
             return 0

@@ -1,4 +1,7 @@
-"""`hermes completion bash|zsh|fish`: a script for the shell, made once from the commands; nothing runs when Tab is pressed."""
+"""`hermes completion bash|zsh|fish`: a script for the shell, made once from the commands.
+
+For names that are the home's own (conversations, platforms, dead letters) the script asks `hermes __complete`.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,21 @@ class _Command(Protocol):
     hidden: bool
 
 
+_NAMES = {
+    **{f" sessions {name}": "sessions" for name in ("show", "export", "rename", "delete")},
+    **{f" deadletters {name}": "letters" for name in ("show", "retry", "drop")},
+    " gateway remove": "platforms",
+}
+"""What the arguments of a command are the names of."""
+_AFTER = {"--gateway": "platforms"}
+"""The same for options."""
+
 Words = Mapping[str, tuple[str, ...]]
 
 _BASH = """\
 # hermes completion bash > ~/.local/share/bash-completion/completions/hermes
 _hermes() {
-  local path="" word words=""
+  local path="" word words="" kind="" current="${COMP_WORDS[COMP_CWORD]}"
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
 %(steps)s
@@ -39,7 +51,18 @@ _hermes() {
   case "$path" in
 %(offers)s
   esac
-  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+  if [[ $current != -* ]]; then
+    case "$path" in
+%(names)s
+    esac
+  fi
+  case "${COMP_WORDS[COMP_CWORD-1]}" in
+%(after)s
+  esac
+  if [[ -n $kind ]]; then
+    words="$words $("${1:-hermes}" __complete $kind 2>/dev/null | cut -f1)"
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _hermes hermes
 """
@@ -61,6 +84,8 @@ function __hermes_path
 end
 complete -c hermes -e
 %(offers)s
+%(names)s
+%(after)s
 """
 
 
@@ -101,9 +126,20 @@ def script(shell: Shell, offered: Words) -> str:
                 f"complete -c hermes -n 'test \"$(__hermes_path)\" = \"{p}\"' -a '{' '.join(w)}'"
                 for p, w in offered.items()
             ),
+            "names": "\n".join(
+                f"complete -c hermes -n 'test \"$(__hermes_path)\" = \"{p}\"' -a '(hermes __complete {kind} 2>/dev/null)'"
+                for p, kind in _NAMES.items()
+            ),
+            "after": "\n".join(
+                f'complete -c hermes -n \'string match -q "*run" "$(__hermes_path)"\' -x '
+                f"-l {option.removeprefix('--')} -a '(hermes __complete {kind} 2>/dev/null)'"
+                for option, kind in _AFTER.items()
+            ),
         }
     text = _BASH % {
         "steps": "\n".join(f'      "{p}") path="{p}" ;;' for p in offered if p),
         "offers": "\n".join(f'    "{p}") words="{" ".join(w)}" ;;' for p, w in offered.items()),
+        "names": "\n".join(f'      "{p}") kind={kind} ;;' for p, kind in _NAMES.items()),
+        "after": "\n".join(f'    {option}) words="" kind={kind} ;;' for option, kind in _AFTER.items()),
     }
     return text if shell == "bash" else _ZSH + text
