@@ -43,6 +43,7 @@ DEBUGGED = {"unit", "contract"}
 FORESEEN_SKIPS = [
     re.compile(r"^systemd does not run here"),
     re.compile(r"^needs (macOS|Windows)"),
+    re.compile(r"^this checkout has no history"),
 ]
 # Where libraries touch the disk on the loop for a moment and once: (file, functions).
 LIBRARIES_MAY_BLOCK = [

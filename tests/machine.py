@@ -38,7 +38,7 @@ def run(*words: str | Path, seconds: float = 300.0, check: bool = True) -> subpr
 
 
 @contextmanager
-def _once(name: str) -> Iterator[tuple[Path, Path]]:
+def once(name: str) -> Iterator[tuple[Path, Path]]:
     """The kept folder and a fresh one that takes its place when the block ends well; nobody else makes it meanwhile."""
     CACHE.mkdir(exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
@@ -52,7 +52,7 @@ def _once(name: str) -> Iterator[tuple[Path, Path]]:
 
 def small_machine() -> Path:
     """The root of a small Debian with systemd and Python; not to be changed."""
-    with _once(f"rootfs-{SUITE}") as (kept, fresh):
+    with once(f"rootfs-{SUITE}") as (kept, fresh):
         if not kept.exists():
             run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, fresh, seconds=600)
     return kept
@@ -61,7 +61,7 @@ def small_machine() -> Path:
 def wheels() -> Path:
     """Every package that the lock file names, for the small machine's Python, and this checkout as a wheel."""
     lock = ROOT / "requirements.lock"
-    with _once("wheels") as (kept, fresh):
+    with once("wheels") as (kept, fresh):
         stamp = kept / "made-from"
         if not stamp.exists() or stamp.read_bytes() != lock.read_bytes():
             shutil.rmtree(kept, ignore_errors=True)

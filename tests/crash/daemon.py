@@ -34,6 +34,7 @@ class Daemon:
         failpoint: str | None = None,
         under: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
+        program: Path = HERMES,
     ) -> "Daemon":
         """Start it, `under` a tracer if one is given. It may die before it is ready: see `until_ready`."""
         # Measuring coverage would double the time of a start, and what is killed writes no figures.
@@ -43,7 +44,7 @@ class Daemon:
             env["HERMES_FAILPOINT"] = failpoint
         process = await asyncio.create_subprocess_exec(
             *under,
-            str(HERMES),
+            str(program),
             "gateway",
             "run",
             env=env,
