@@ -223,4 +223,5 @@ async def test_nothing_secret_reaches_it_by_environment_or_arguments(
     environment = (process / "environ").read_bytes()
     assert b"sk-secret" not in environment
     assert b"OMP_WAIT_POLICY=passive" in environment
+    assert b"GGML_NO_BACKTRACE=1" in environment
     assert (process / "cmdline").read_bytes().count(b"\0") == len(PROGRAM)

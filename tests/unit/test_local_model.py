@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.history import UNANSWERED
 from agent_core.models.local import bundled
 from agent_core.models.local.bundled import Bundled, check_file, find_bundled, unpack
 from agent_core.models.local.orders import Orders, memory_for
@@ -76,6 +77,12 @@ def test_the_notice_is_due_once_and_is_not_shown_to_the_model() -> None:
     told = said(f"{NOTICE}\n\nHello.")
     assert not PROFILE.needs_notice([user("hi"), told])
     assert shortened(user("hi"), told, user("bye")).messages[1] == said("Hello.")
+
+
+def test_what_was_not_answered_is_not_shown_so_that_it_is_not_repeated() -> None:
+    request = shortened(user("a"), said("b"), user("lost"), said(UNANSWERED), user("c"))
+    assert request.messages == (user("a"), said("b"), user("c"))
+    assert shortened(user("lost"), said(UNANSWERED), user("c")).messages == (user("c"),)
 
 
 @pytest.mark.parametrize("unit", ["word ", "8", "\u6f22", "\U0001f3b2", "\u0436"])

@@ -22,7 +22,8 @@ log = structlog.get_logger(__name__)
 PROGRAM: Sequence[str] = (sys.executable, "-P", "-m", "agent_core.models.local.serve")
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 # Threads that spin while they wait take the processors from everybody: ten times slower on a busy machine.
-_PATIENT = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+# An abort (out of memory) would start a debugger for its backtrace, which hangs where memory is short.
+_FIXED = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "GGML_NO_BACKTRACE": "1"}
 _KEPT_LINES = 20
 _LINE = 500
 _TO_END = 5.0
@@ -134,7 +135,7 @@ class Child:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Nothing secret goes to the child, nor what would change the library's behaviour."""
-    return {name: environ[name] for name in _PASSED_ON if name in environ} | _PATIENT
+    return {name: environ[name] for name in _PASSED_ON if name in environ} | _FIXED
 
 
 def _end(code: int) -> str:

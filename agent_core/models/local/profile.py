@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from agent_core.history import UNANSWERED
 from hermes.messages import Message
 from hermes.model import ModelRequest
 
@@ -60,13 +61,19 @@ class Profile:
         return not any(m.role == "assistant" and self.notice in m.text for m in messages)
 
 
-def _plain(messages: Iterable[Message], notice: str) -> Iterable[Message]:
-    """What people and model said to each other; calls, results and our own line are left out."""
+def _plain(messages: Iterable[Message], notice: str) -> list[Message]:
+    """What people and model said to each other; calls, results and our own line are left out.
+
+    So is what was not answered: a small model takes the note that stands for an answer for the thing to say.
+    """
+    out: list[Message] = []
     for message in messages:
-        if message.role in {"user", "assistant"}:
-            text = message.text.replace(notice, "").strip()
-            if text:
-                yield Message(message.role, text)
+        if message.role == "assistant" and message.text == UNANSWERED:
+            while out and out[-1].role == "user":
+                out.pop()
+        elif message.role in {"user", "assistant"} and (text := message.text.replace(notice, "").strip()):
+            out.append(Message(message.role, text))
+    return out
 
 
 def _merged(messages: Iterable[Message]) -> list[Message]:
