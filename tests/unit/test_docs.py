@@ -21,7 +21,7 @@ SECRETS = {
     "TELEGRAM_BOT_TOKEN": "123456789:AAbbCC",
     "DISCORD_TOKEN": "a-token",
     "EMAIL_PASSWORD": "pw",
-    "EMAIL_OAUTH_REFRESH_TOKEN": "a-refresh-token",
+    "MAILBOX_REFRESH_TOKEN": "a-refresh-token",
     "BUILD_SECRET": "a-long-enough-secret",
     "WEBHOOK_ROUTES_BUILD_SECRET": "a-long-enough-secret",
     "HERMES_CLIENT_KEY": "the-api-key",
