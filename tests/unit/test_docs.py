@@ -20,6 +20,8 @@ SECRETS = {
     "TELEGRAM_TOKEN": "123456789:AAbbCC",
     "TELEGRAM_BOT_TOKEN": "123456789:AAbbCC",
     "DISCORD_TOKEN": "a-token",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_APP_TOKEN": "xapp-1",
     "EMAIL_PASSWORD": "pw",
     "MAILBOX_REFRESH_TOKEN": "a-refresh-token",
     "BUILD_SECRET": "a-long-enough-secret",
