@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from gateway.config.environment import Environment
 from gateway.config.models import Annotation, shape
-from gateway.config.problems import Path, Raw, dotted
+from gateway.config.problems import Path, Problem, Problems, Raw, dotted
 
 __all__ = ["Filler", "secret_name", "secret_values"]
 
@@ -34,6 +34,7 @@ class Filler:
         self._environment = environment
         self._is_literal = is_literal
         self.literals: list[Path] = []
+        self._holders: dict[str, Path] = {}
 
     def fill(self, model: type[BaseModel], data: dict[str, Any], path: Path) -> None:
         """Change `data` in place. Raises `Problems` for a file that cannot be read."""
@@ -56,9 +57,17 @@ class Filler:
             data.pop(name, None)
             found = self._environment.lookup(secret_name(path))
             if found is not None:
+                self._claim(path)
                 data[name] = found
         elif self._is_literal(path):
             self.literals.append(path)
+
+    def _claim(self, path: Path) -> None:
+        """One variable is one secret: `my-bot` and `my_bot` would both be given MY_BOT_TOKEN."""
+        other = self._holders.setdefault(secret_name(path), path)
+        if other != path:
+            told = f"would have the variable of {dotted(other)}, {secret_name(path)}; rename one of them"
+            raise Problems("config.yaml", [Problem(path, told)])
 
     def _secrets(self, data: dict[str, Any], name: str, path: Path) -> None:
         given = data.get(name)

@@ -138,3 +138,13 @@ def test_a_wrong_configuration_is_exit_78_and_one_sentence_for_a_reload(tmp_path
     assert raised.value.sentences == tuple(str(raised.value).split("\n"))
     assert raised.value.summary.startswith("config.yaml, line 1: gatway is an unknown section")
     assert raised.value.summary.endswith("(and 1 more; see `hermes config check`)")
+
+
+def test_two_instances_that_would_share_a_variable_are_named(tmp_path: Path) -> None:
+    config = "platforms:\n  my-bot: {type: telegram}\n  my_bot: {type: telegram}\n"
+    (told,) = problems(tmp_path, config, MY_BOT_TOKEN="1:hush-hush")
+    assert "platforms.my_bot.token would have the variable of platforms.my-bot.token, MY_BOT_TOKEN" in told
+    assert (
+        problems(tmp_path, config.replace("my_bot: {", "my_bot: {token: '2:hush-hush', "), MY_BOT_TOKEN="1:x")
+        == []
+    )
