@@ -120,7 +120,7 @@ def _event(
         chat=chat,
         sender=_sender(_object(message, "author"), message.get("member"), is_bot=is_bot),
         text=text,
-        # Edits are not taken, so a message has one revision; a gap that is read later may show another one.
+        # Its first version, also when a gap is read after it was changed; see `changes.parse_edit`.
         dedupe_key=number,
         thread=chat if begins or place.thread else None,
         message_id=number,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
 from adapters.discord.bots import BotBook
+from adapters.discord.changes import has_new_words, parse_deletions, parse_edit
 from adapters.discord.gap import Gap
 from adapters.discord.gateway import Dispatch
 from adapters.discord.mark import Mark, at_time
@@ -82,6 +83,11 @@ class Taking:
             elif event.name == "MESSAGE_CREATE":
                 items.append(await self._message(event.data))
                 self._saw(event.data, live=True)
+            elif event.name == "MESSAGE_UPDATE":
+                if has_new_words(event.data, self._reading.account):
+                    items.append(await self._message(event.data, parse=parse_edit))
+            elif event.name in ("MESSAGE_DELETE", "MESSAGE_DELETE_BULK"):
+                items += parse_deletions(event.data, self._reading)
             elif event.name == "INTERACTION_CREATE":
                 items.append(await self._command(event.data))
                 if isinstance(event.data, Mapping):
@@ -91,7 +97,7 @@ class Taking:
             else:
                 self._around.places.forget(event.data)
             if event.session is not None:
-                self._mark.session = (event.session.id, event.session.sequence, event.session.url)
+                self._mark.session = _stored_form(event)
         await self._store(items, commands, intake)
 
     async def _store(
@@ -120,16 +126,21 @@ class Taking:
                 pause = await _waited(intake, self._around.clock, pause)
 
     async def _begin(self, ready: Dispatch, intake: Intake) -> None:
-        """A new session: note it, and read what it does not bring."""
-        if ready.session is not None:
-            self._mark.session = (ready.session.id, ready.session.sequence, ready.session.url)
+        """A new session: read what it does not bring, and note it.
+
+        In this order, so that a process that ends meanwhile is followed by one that reads the gap again.
+        """
+        self._mark.session = None
         is_first = self._mark.since is None
         if is_first:
             self._mark.since = at_time(self._around.clock.time())
+            self._mark.session = _stored_form(ready)
         await self._stubbornly((), intake)
         intake.state("connected")
         if not is_first:
             await self._catch_up(ready.data, intake)
+            self._mark.session = _stored_form(ready)
+            await self._stubbornly((), intake)
 
     async def _catch_up(self, ready: object, intake: Intake) -> None:
         guilds = ready.get("guilds") if isinstance(ready, Mapping) else None
@@ -142,8 +153,13 @@ class Taking:
             _log.info("discord.gap", instance=self._reading.instance, channel=channel, messages=len(page))
             await self._store(items, (), intake)
 
-    async def _message(self, message: Any, place: Place | None = None) -> Parsed:  # noqa: ANN401  JSON
-        item = parse_message(message, self._reading, place or await self._place(message))
+    async def _message(
+        self,
+        message: Any,  # noqa: ANN401  JSON
+        place: Place | None = None,
+        parse: Callable[[object, Reading, Place], Parsed] = parse_message,
+    ) -> Parsed:
+        item = parse(message, self._reading, place or await self._place(message))
         if isinstance(item, Ignored) and item.reason == NO_CONTENT and not self._told_of_content:
             self._told_of_content = True
             _log.warning("discord.no_content", instance=self._reading.instance, hint=_NO_CONTENT_TOLD)
@@ -179,6 +195,12 @@ class Taking:
         self._mark.saw(channel, number)
         if live:
             self._mark.since = max(self._mark.since or 0, number)
+
+
+def _stored_form(event: Dispatch) -> tuple[str, int, str] | None:
+    """The session as the watermark holds it."""
+    session = event.session
+    return None if session is None else (session.id, session.sequence, session.url)
 
 
 async def _waited(intake: Intake, clock: Clock, pause: float) -> float:

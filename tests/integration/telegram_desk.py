@@ -14,7 +14,7 @@ from hermes.agent import TurnUpdate
 from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError, StoreUnavailable
-from hermes.events import Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
+from hermes.events import Deleted, Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
 from hermes.testing import FakeClock
 from tests.peers.telegram import TelegramPeer
 
@@ -27,6 +27,7 @@ class Desk:
 
     events: list[Event] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    deleted: list[Deleted] = field(default_factory=list)
     unparsable: list[Unparsable] = field(default_factory=list)
     watermarks: dict[str, str] = field(default_factory=dict)
     states: list[tuple[AdapterState, str | None]] = field(default_factory=list)
@@ -56,6 +57,9 @@ class Desk:
         if isinstance(item, Ignored):
             self.ignored.append(item.reason)
             return Verdict("ignored", reason=item.reason)
+        if isinstance(item, Deleted):
+            self.deleted.append(item)
+            return Verdict("ignored", reason="deleted")
         if isinstance(item, Unparsable):
             self.unparsable.append(item)
             return Verdict("unparsable")

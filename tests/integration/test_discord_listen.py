@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from hermes.errors import Unauthorized
-from hermes.events import Target
+from hermes.events import Deleted, Target
 from tests.integration.discord_desk import make_discord, running
 from tests.integration.telegram_desk import Desk
 from tests.peers.discord import BOT_ID, GUILD, DiscordPeer, Fault, refusal
@@ -54,6 +54,28 @@ async def test_the_menu_is_written_once_and_only_when_it_changed(discord_peer: D
     async with running(discord_peer, Desk(), slash_commands=False):
         discord_peer.push_text("x")
     assert discord_peer.calls("GET commands") == []
+
+
+async def test_changes_and_deletions_are_told_as_such_and_previews_are_not(discord_peer: DiscordPeer) -> None:
+    desk = Desk()
+    async with running(discord_peer, desk, auto_thread=True) as adapter:
+        sent = discord_peer.push_text("first words")
+        discord_peer.push_raw("MESSAGE_UPDATE", {**sent, "embeds": [{"title": "a preview"}]})
+        discord_peer.push_edited(sent, "second words")
+        (piece,) = adapter.render("an answer", Target("discord", "5"))
+        receipt = await adapter.send(Target("discord", "5"), piece, key="k")
+        await adapter.edit(Target("discord", "5"), receipt.message_id, piece)
+        mention = discord_peer.push_text(f"<@{BOT_ID}> begins a thread", "11")
+        discord_peer.push_deleted(sent)
+        discord_peer.push_raw("MESSAGE_DELETE_BULK", {"ids": [mention["id"]], "channel_id": "11"})
+        await desk.until(lambda: len(desk.deleted) == 4)
+    first, second, third = desk.events
+    assert (first.edited, second.edited, third.edited) == (False, True, False)
+    assert first.message_id == second.message_id
+    assert first.dedupe_key != second.dedupe_key
+    assert Deleted("5", sent["id"]) in desk.deleted
+    assert Deleted(third.chat, mention["id"]) in desk.deleted
+    assert desk.ignored == ["own message"]
 
 
 # -- the connection is lost ---------------------------------------------------------------------------
@@ -195,6 +217,26 @@ async def test_a_gap_that_cannot_be_read_at_once_is_read_later(discord_peer: Dis
     discord_peer.faults.add("GET messages", limited, Fault("cut"))
     async with running(discord_peer, desk):
         await has(desk, "first", "second")
+
+
+async def test_a_process_that_ends_while_it_reads_a_gap_is_followed_by_one_that_reads_on(
+    discord_peer: DiscordPeer,
+) -> None:
+    desk = Desk()
+    async with running(discord_peer, desk):
+        for channel in ("5", "7"):
+            discord_peer.push_text("before", channel)
+        await has(desk, "before", "before")
+    discord_peer.gateway.forget()
+    for channel in ("5", "7"):
+        discord_peer.push_text("meanwhile", channel)
+    discord_peer.faults.add("GET messages", Fault("hang", match={"where": "5"}))
+    async with running(discord_peer, desk):
+        await desk.until(lambda: len(desk.events) == 3)
+    async with running(discord_peer, desk):
+        await desk.until(lambda: len(desk.events) == 4)
+    assert [e.chat for e in desk.events] == ["5", "7", "7", "5"]
+    assert desk.duplicates == 0
 
 
 # -- refused ------------------------------------------------------------------------------------------

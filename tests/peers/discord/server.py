@@ -77,6 +77,8 @@ class DiscordPeer:
         self.push_command = self.world.push_command
         self.push_again = self.world.push_again
         self.push_raw = self.world.push_raw
+        self.push_edited = self.world.push_edited
+        self.push_deleted = self.world.push_deleted
         self.add_channel = self.world.add_channel
         self.texts = self.world.texts
         self._away: asyncio.Task[None] | None = None

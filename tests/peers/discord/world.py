@@ -70,6 +70,7 @@ class World:
         self.thread_refusals = False
         self._nonces: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
         self._last = 0
+        self._edits = 0
         for channel in (("11", "text", GUILD), ("6", "forum", GUILD), ("5", "dm", None)):
             self.add_channel(*channel)
 
@@ -116,6 +117,19 @@ class World:
     def push_again(self, message: Mapping[str, Any]) -> None:
         """The gateway says it a second time."""
         self._dispatch("MESSAGE_CREATE", self.live(message))
+
+    def push_edited(self, message: Mapping[str, Any], text: str) -> None:
+        """Somebody changes what was written."""
+        known = self.channels[message["channel_id"]].messages[message["id"]]
+        self._edits += 1
+        known |= {"content": text, "edited_timestamp": f"2026-01-01T00:00:{self._edits:02}+00:00"}
+        self._dispatch("MESSAGE_UPDATE", self.live(known))
+
+    def push_deleted(self, message: Mapping[str, Any]) -> None:
+        """Somebody takes a message back."""
+        del self.channels[message["channel_id"]].messages[message["id"]]
+        gone = {"id": message["id"], "channel_id": message["channel_id"]}
+        self._dispatch("MESSAGE_DELETE", gone)
 
     def push_raw(self, name: str, data: Any) -> None:
         """Any event."""
@@ -205,6 +219,9 @@ class World:
         if found["author"]["id"] != BOT_ID:
             raise Refused(403, 50005, "Cannot edit a message authored by another user")
         found["content"] = body["content"]
+        self._edits += 1
+        found["edited_timestamp"] = f"2026-01-01T00:00:{self._edits % 60:02}+00:00"
+        self._dispatch("MESSAGE_UPDATE", self.live(found))
         return found
 
     def begin_thread(self, channel: str, message: str) -> dict[str, Any]:
