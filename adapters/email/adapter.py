@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -95,7 +96,8 @@ class Email:
         if self._closed:
             raise Unreachable("The mailbox is closed.")
         own = (self._settings.name, self._settings.address)
-        envelope = compose(target, piece, key, own, self._context.clock.time(), again=again)
+        now = self._context.clock.time()
+        envelope = await asyncio.to_thread(compose, target, piece, key, own, now, again=again)
         try:
             note = await self._mailbox.send(envelope)
         except NotTaken as e:

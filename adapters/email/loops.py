@@ -26,7 +26,8 @@ class LoopGuard:
         """The item, or why it is not answered: silently, since a notice would keep the loop alive."""
         if not isinstance(item, Event):
             return item
-        places = (("thread", item.chat, item.thread or ""), ("sender", item.chat))
+        who = item.sender.id  # a forged mail does not count against the one it claims to be from
+        places = (("thread", who, item.thread or ""), ("sender", who))
         for place in places:
             if self._is_full(place, now):
                 return Ignored(f"too many mails in one {'conversation' if place[0] == 'thread' else 'hour'}")

@@ -17,7 +17,7 @@ from hermes import failpoint
 from hermes.adapter import Intake
 from hermes.clock import Clock
 from hermes.errors import AdapterError, StoreUnavailable
-from hermes.events import Parsed, Unparsable, Verdict, Watermark
+from hermes.events import Event, Parsed, Unparsable, Verdict, Watermark
 
 __all__ = ["Receiving"]
 
@@ -91,6 +91,7 @@ class Receiving:
             failpoint.reached("intake.parsed")
             position = position.moved(mails[-1][0].uid, self._clock.time())
             verdicts = await self._commit(items, position, intake)
+            self._tell(mails, verdicts)
             await self._mark(connection, [m for m, _ in mails], verdicts)
             failpoint.reached("intake.acknowledged")
         last = uids[-1]
@@ -123,6 +124,21 @@ class Receiving:
         verdicts = await self._stubbornly(intake, lambda: intake.take(items, watermark))
         self._stored = position
         return verdicts
+
+    def _tell(self, mails: Sequence[tuple[Found, Parsed]], verdicts: Sequence[Verdict]) -> None:
+        """Say of each mail that gets no answer why."""
+        for (mail, item), verdict in zip(mails, verdicts, strict=True):
+            if verdict.kind not in ("accepted", "duplicate"):
+                genuine = (
+                    None if not isinstance(item, Event) else not item.sender.id.startswith("unverified:")
+                )
+                _log.info(
+                    "email.left_alone",
+                    instance=self._reading.instance,
+                    uid=mail.uid,
+                    reason=verdict.reason or verdict.kind,
+                    genuine=genuine,
+                )
 
     async def _mark(
         self, connection: ImapConnection, mails: Sequence[Found], verdicts: Sequence[Verdict]

@@ -14,9 +14,10 @@ from email.utils import format_datetime
 from adapters.email.addresses import canonical, domain_of
 from adapters.email.parse import Answers
 from adapters.email.threads import message_id, references
-from adapters.markdown.html import html
-from adapters.markdown.plain import plain
+from adapters.markdown.flat import write_flat
+from adapters.markdown.html import write_html
 from adapters.markdown.split import split_text
+from adapters.markdown.tree import parse
 from hermes.adapter import Piece
 from hermes.errors import Rejected
 from hermes.events import Target
@@ -47,12 +48,13 @@ class Envelope:
 
 def render(markdown: str, target: Target) -> Sequence[Piece]:
     """The mail that says it, as plain text and HTML; none for blank text. A target that answers nothing begins a thread."""
-    text = plain(scrub_surrogates(markdown)).strip()
+    tree = parse(scrub_surrogates(markdown))  # once for both: it is what takes the time
+    text = write_flat(tree, link_schemes=()).text.strip()
     if not text:
         return []
     headers = _headers(Answers.from_json(target.answers), text)
     if len(text) <= LIMIT:
-        return [Piece(text, {**headers, "html": html(markdown)})]
+        return [Piece(text, {**headers, "html": write_html(tree)})]
     return [Piece(part, dict(headers)) for part in split_text(text, LIMIT, len)]
 
 

@@ -30,7 +30,7 @@ from adapters.markdown.nodes import (
 )
 from adapters.markdown.tree import parse
 
-__all__ = ["html"]
+__all__ = ["html", "write_html"]
 
 _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _TAGS: Mapping[Style, str] = {"bold": "strong", "italic": "em", "strikethrough": "s", "spoiler": "span"}
@@ -44,10 +44,11 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 def html(markdown: str) -> str:
     """The fragment; empty for blank text."""
-    return _blocks(parse(markdown))
+    return write_html(parse(markdown))
 
 
-def _blocks(blocks: Sequence[Block]) -> str:
+def write_html(blocks: Sequence[Block]) -> str:
+    """A tree as a fragment."""
     return "\n".join(map(_block, blocks))
 
 
@@ -63,7 +64,7 @@ def _block(block: Block) -> str:
         case CodeBlock(text):
             return f'<pre style="{_PRE}">{_literal(text)}</pre>'
         case Quote(children):
-            return f'<blockquote style="{_QUOTE}">{_blocks(children)}</blockquote>'
+            return f'<blockquote style="{_QUOTE}">{write_html(children)}</blockquote>'
         case List(items):
             return _list(items)
         case Table(aligns, rows):
@@ -92,9 +93,9 @@ def _item(item: Item) -> str:
     """The first paragraph stands beside the marker."""
     if item.children and isinstance(item.children[0], Paragraph):
         head = _inlines(item.children[0].children)
-        rest = _blocks(item.children[1:])
+        rest = write_html(item.children[1:])
         return f"{head}\n{rest}" if rest else head
-    return _blocks(item.children)
+    return write_html(item.children)
 
 
 def _table(aligns: Sequence[Align], rows: Sequence[Sequence[Sequence[Inline]]]) -> str:
