@@ -75,6 +75,10 @@ class TurnWork:
         """Where the answer goes: as the last event says."""
         return self.rows[-1].event.reply_to
 
+    def is_for_a_bot(self) -> bool:
+        """Whether no person has a part in it."""
+        return all(row.event.sender.is_bot for row in self.rows)
+
 
 @dataclass(slots=True, eq=False)
 class ActiveTurn:
@@ -259,7 +263,9 @@ class Turns:
         self, agent: Agent, request: TurnRequest, active: ActiveTurn, outcome: TurnOutcome
     ) -> None:
         shown = self._shown(outcome)
-        drafts = await self._answer(active.work.targets(), shown, request.turn_id)
+        # Another bot would answer our sentence about a missing answer, and we its answer, for ever.
+        said = outcome.text.strip() if active.work.is_for_a_bot() else shown
+        drafts = await self._answer(active.work.targets(), said, request.turn_id)
         drafts = self._in_place(active, outcome, drafts)
         active.closing = True
         jobs, more = self._stop_jobs(active)

@@ -9,7 +9,8 @@ from typing import cast
 from structlog.testing import capture_logs
 
 from hermes.errors import AdapterError
-from hermes.testing import FakeAdapter
+from hermes.events import Sender
+from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import rig
 
 
@@ -27,6 +28,20 @@ async def test_D5_a_send_under_way_is_waited_for_so_that_its_receipt_is_stored(t
         await closing
         assert g.texts == ["echo: hello"]
         assert await g.rows("SELECT state FROM outbox") == [("sent",)]
+
+
+async def test_DC_08_another_bot_is_not_told_why_there_is_no_answer(tmp_path: Path) -> None:
+    model = ScriptedModel([Answer(""), Answer(""), Answer("to the bot"), Answer(""), Answer("")])
+    bot = Sender("77", "other", is_bot=True)
+    async with rig(tmp_path / "home", model=model) as g:
+        for _ in range(2):
+            await g.send("and now?", sender=bot, admitted="listed")
+            await g.quiet()
+        assert g.texts == ["to the bot"]
+        await g.send("and I?")
+        (_, told) = await g.answered(2)
+        assert "/retry" in told
+        assert await g.rows("SELECT state FROM inbox") == [("failed",), ("answered",), ("failed",)]
 
 
 async def test_an_adapter_that_breaks_stops_neither_its_chat_nor_the_answer(tmp_path: Path) -> None:
