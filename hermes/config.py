@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_LONGEST = 1e11  # 3,000 years; also keeps out what YAML calls .inf and .nan
 _SIZES = {
     "": 1,
     "b": 1,
@@ -51,7 +52,7 @@ _SIZES = {
 
 def parse_duration(value: object) -> float:
     """Seconds of `30`, `1.5`, "30s", "5m", "1h30m", "2 d". Raises `ValueError` with an example."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LONGEST:
         return float(value)
     text = str(value).strip().lower().replace(" ", "")
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|min|s|m|h|d|w)", text)

@@ -58,6 +58,8 @@ from tests.unit.config_schema import loaded, problems
         ("llm: {custom: {base_url: 'http://[::1/v1'}}", "llm.custom.base_url is wrong: write for example"),
         ("llm: {custom: {base_url: 'http://h:x/v1'}}", "llm.custom.base_url is wrong: write for example"),
         ("llm: {custom: {base_url: '127.0.0.1:9'}}", "llm.custom.base_url is wrong: write for example"),
+        ("gateway: {drain_timeout: .inf}", "gateway.drain_timeout is wrong: inf is not a duration"),
+        ("gateway: {drain_timeout: .nan}", "gateway.drain_timeout is wrong: nan is not a duration"),
         # YAML itself
         ("a: 1\n b: 2\n", "config.yaml, line 2: YAML syntax"),
         ("llm:\n\tmodel: x\n", "line 2: YAML syntax: a tab stands where YAML wants spaces"),
