@@ -15,7 +15,7 @@ from agent_core.store.database import SqliteStore
 from agent_core.store.schema import PART
 from hermes.agent import SessionSpec, Steering, TurnInput, TurnIO, TurnOutcome, TurnRequest, TurnUpdate
 from hermes.config import Section, Snapshot
-from hermes.events import Admission
+from hermes.events import Admission, Role
 from hermes.home import Home
 from hermes.messages import Message, ToolCall
 from hermes.model import Model, ModelRequest
@@ -41,7 +41,9 @@ class Box:
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
         self.tools = sorted(tools, key=lambda t: t.name)
 
-    def select(self, *, agent_id: str, platform: str, admission: Admission) -> Sequence[Tool]:
+    def select(
+        self, *, agent_id: str, platform: str, admission: Admission, role: Role | None = None
+    ) -> Sequence[Tool]:
         return self.tools
 
 
