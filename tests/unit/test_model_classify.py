@@ -34,6 +34,7 @@ def error(message: str, code: object = None, kind: object = None) -> dict[str, o
         (502, "", "overload"),
         (408, "", "timeout"),
         (413, error("request_too_large"), "overflow"),
+        (413, "Payload Too Large", "overflow"),  # MD-19a: by its number alone
         (400, error("x", "context_length_exceeded"), "overflow"),
         (
             400,
