@@ -8,6 +8,7 @@ asks of a client. Source: https://discord.com/developers/docs/events/gateway .
 from __future__ import annotations
 
 import asyncio
+import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from adapters.discord.closing import judge_close
 from hermes.errors import AdapterError, Unreachable
 
 __all__ = ["Dispatch", "Dropped", "Link", "Session", "intents_for"]
+
+logging.getLogger("discord.gateway").setLevel(logging.WARNING)  # at debug it writes down every event
 
 _Address = type(DiscordWebSocket.DEFAULT_GATEWAY)  # the SDK wants its own kind
 _HELLO = 20.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -59,7 +60,8 @@ class Slash:
         """
         unsaid = self._unsaid.get(answers.token)
         if unsaid is not None:
-            await asyncio.wait((asyncio.ensure_future(unsaid.wait()),), timeout=_PATIENCE)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(unsaid.wait(), _PATIENCE)
         return await self.change(answers, "@original", text)
 
     async def change(self, answers: Answers, message: str, text: str) -> Receipt | None:
