@@ -136,11 +136,7 @@ def _file(part: Message, kind: str, number: int) -> Attachment:
         subject = text_of(first, "Subject") if isinstance(first, Message) else ""
         shown = re.sub(r"[^ \w.()-]", "_", subject)[:120].strip()
         name = name or f"{shown or 'message'}.eml"
-    payload = part.get_payload()
-    size = len(payload) if isinstance(payload, str) else None
-    if size is not None and str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "base64":
-        size = size * 3 // 4
-    return Attachment(_KINDS.get(kind.partition("/")[0], "document"), str(number), name, kind, size)
+    return Attachment(_KINDS.get(kind.partition("/")[0], "document"), str(number), name, kind)
 
 
 def unflowed(text: str, *, delsp: bool) -> str:

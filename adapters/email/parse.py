@@ -16,6 +16,7 @@ from adapters.email.automatic import machine_mail
 from adapters.email.body import Body, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
 from adapters.email.quoting import cut, is_forward
+from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
 from adapters.email.trust import is_genuine
 from hermes.events import Event, Ignored, Parsed, Sender, Target, Unparsable
@@ -91,7 +92,7 @@ def parse_mail(raw: bytes, size: int, received: float | None, reading: Reading) 
 
 
 def _parse(raw: bytes, size: int, received: float | None, reading: Reading) -> Parsed:
-    message = message_from_bytes(raw)
+    message = message_from_bytes(slimmed(raw))
     froms = raw_values(message, "From")
     found = single_address(froms[0]) if len(froms) == 1 else None
     if found is None:
@@ -119,7 +120,6 @@ def _event(
     genuine = _is_genuine(message, sender, reading)
     subject = scrub_surrogates(text_of(message, "Subject"))[:_SUBJECT]
     above = _above(message)
-    head = raw.partition(b"\r\n\r\n") if b"\r\n\r\n" in raw else raw.partition(b"\n\n")
     key = message_id or sha256(_identity(message)).hexdigest()[:32]
     forward = is_forward(subject)
     body = read_body(message, keep_quotes=forward)
@@ -143,7 +143,7 @@ def _event(
         chat=sender,
         sender=Sender(sender if genuine or reading.authserv_id is None else f"unverified:{sender}", name),
         text=text,
-        dedupe_key=f"{key}:{sha256(head[2]).hexdigest()[:16]}",
+        dedupe_key=f"{key}:{_digest(raw)}",
         thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
         message_id=message_id or None,
         # What we said ourselves stands in the conversation already.
@@ -171,6 +171,12 @@ def _above(message: Message) -> list[str]:
     answered = ids(message, "In-Reply-To")
     known = ids(message, "References") or answered[:1]
     return list(dict.fromkeys([*known, *answered[:1]]))
+
+
+def _digest(raw: bytes) -> str:
+    """The body's hash; the fields before it differ from way to way."""
+    ends = [end for mark in (b"\r\n\r\n", b"\n\n") if (end := raw.find(mark)) >= 0]
+    return sha256(memoryview(raw)[min(ends, default=len(raw)) :]).hexdigest()[:16]
 
 
 def _identity(message: Message) -> bytes:

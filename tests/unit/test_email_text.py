@@ -9,6 +9,7 @@ from adapters.email.headers import decoded
 from adapters.email.hypertext import text_of_html
 from adapters.email.parse import Reading, own_addresses, parse_mail
 from adapters.email.quoting import cut
+from adapters.email.slim import slimmed
 from hermes.events import Event
 from tests.integration.mail_desk import mail
 
@@ -273,6 +274,18 @@ def test_EM_26_of_a_mail_that_is_too_big_the_beginning_is_read() -> None:
     assert found.text.startswith("see this\n\n")
     assert "60 MB" in found.text
     assert "big.bin" in found.text
+
+
+def test_EM_26_of_big_files_only_the_beginning_is_read_and_what_stands_behind_them_is_kept() -> None:
+    big = base64.encodebytes(bytes(range(256)) * 12_000).replace(b"\n", b"\r\n")
+    coded = b"Content-Type: application/pdf; name=a.pdf\r\nContent-Transfer-Encoding: base64\r\n\r\n" + big
+    whole = parts(TEXT, coded, b"Content-Type: text/plain\r\n\r\nbehind it", coded)
+    assert len(slimmed(whole)) < len(whole) / 4
+    found = event(whole)
+    assert found.text.startswith("see this\n\nbehind it")
+    assert [f.name for f in found.attachments] == ["a.pdf", "a.pdf"]
+    small = parts(TEXT, coded[:100_000])
+    assert slimmed(small) == small
 
 
 def test_parts_without_end_are_read_to_a_bound() -> None:
