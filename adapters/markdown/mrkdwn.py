@@ -159,8 +159,11 @@ class _Writer:
 
     def _begin(self, out: list[str], open_: list[Span], at: int) -> None:
         whole = self._whole.get(at)
-        if self._is_line_start(at) and self._is_quoted(at) and (whole is None or whole.type != "pre"):
-            out.append("> ")
+        if self._is_line_start(at) and (whole is None or whole.type != "pre"):
+            if self._is_quoted(at):
+                out.append("> ")
+            elif self._text[at] == ">":
+                out.append(_GAP)  # escaped or not, it would begin a quotation
         starting = self._opens.get(at, [])
         needs_gap = bool(starting) or (whole is not None and whole.type == "code")
         if needs_gap and out and out[-1][-1:] not in _BEFORE and not (open_ and open_[-1].start == at):

@@ -57,6 +57,12 @@ async def test_SL_01_SL_02_SL_03_what_is_escaped_and_what_is_marked(peer: SlackP
     ]
 
 
+async def test_quotes_are_quotes_and_a_line_that_begins_with_their_mark_is_none(peer: SlackPeer) -> None:
+    async with opened(peer) as adapter:
+        await deliver(adapter, "> said\n> twice\n\nso\n\n\\> 5\n>6")
+    assert sources(peer) == ["> said\n> twice\n\nso\n\n\u200b&gt; 5\n\u200b&gt;6"]
+
+
 async def test_SL_06_a_long_paragraph_breaks_no_block(peer: SlackPeer) -> None:
     paragraph = "word " * 608 + "x" * 2
     async with opened(peer) as adapter:
