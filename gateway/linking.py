@@ -110,6 +110,8 @@ class Linking:
 
     def _giver(self, code: Code) -> Literal["owner", "member"] | None:
         """What the code's giver is now; `None`: no longer anybody who may give one."""
+        if not self.rights.is_admitted(code.who):
+            return None
         person = self.people.of(code.who)
         own = self.rights.own_role(code.who) if person is None else self.rights.role_of(person)
         return None if own == "guest" else own

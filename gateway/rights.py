@@ -68,14 +68,22 @@ class Rights:
         person = self.person(event)
         if person is None:
             return False
-        others = (a.who for a in self.people.accounts(person) if a.who != (event.instance, event.sender.id))
-        return any(self.own(who) not in (None, "anyone") for who in others)
+        return self._vouched(person, (event.instance, event.sender.id))
+
+    def _vouched(self, person: Person, who: Who) -> bool:
+        others = (a.who for a in self.people.accounts(person) if a.who != who)
+        return any(self.own(other) not in (None, "anyone") for other in others)
 
     def admits(self, event: Event) -> bool:
         """Whether the event would be let in now."""
         if event.admitted is not None or self.is_linked(event):
             return True
         return self.own((event.instance, event.sender.id)) is not None
+
+    def is_admitted(self, who: Who) -> bool:
+        """Whether an account is let in, by itself or by the others of its person."""
+        person = self.people.of(who)
+        return self.own(who) is not None or (person is not None and self._vouched(person, who))
 
     def role(self, event: Event) -> Role:
         """What the event's sender is now; who is not admitted is a guest."""

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("gateway.cli.config:app", "Look at the configuration and change it."),
     "pairing": ("gateway.cli.pairing:app", "Admit people who wrote for the first time."),
     "slack": ("gateway.cli.slack:app", "Prepare the Slack app."),
+    "people": ("gateway.cli.people:app", "Say who is who, and what each may do."),
     "sessions": ("gateway.cli.sessions:app", "Look at conversations."),
     "deadletters": ("gateway.cli.deadletters:app", "Look at what was given up, and try it again."),
     "logs": ("gateway.cli.logs:app", "Show the daemon's log."),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.control import Handler
-from gateway.handlers import backup, daemon, letters, outbound, pairing, sessions, usage
+from gateway.handlers import backup, daemon, letters, outbound, pairing, people, sessions, usage
 from gateway.handlers.running import Running
 
 __all__ = ["control_handlers"]
 
-_KINDS = (daemon, pairing, sessions, letters, backup, usage, outbound)
+_KINDS = (daemon, pairing, people, sessions, letters, backup, usage, outbound)
 
 
 def control_handlers(gateway: Running) -> Mapping[str, Handler]:

@@ -45,10 +45,14 @@ class _Operations:
         return {"pairing": asdict(pairing)}
 
     async def pairing_revoke(self, request: JSONObject) -> JSONObject:
+        """An account that was admitted by others of its person is taken out of it, else they would let it in again."""
         core = self._gateway.core
+        who = text(request, "instance"), text(request, "sender")
+        jobs = list(core.linking.part(who)) if core.linking.people.of(who) is not None else []
         try:
-            job = core.pairings.revoke(text(request, "instance"), text(request, "sender"))
+            jobs.append(core.pairings.revoke(*who))
         except LookupError as error:
-            raise HermesError(error.args[0]) from error
-        await core.store.write(job)
+            if not jobs:
+                raise HermesError(error.args[0]) from error
+        await core.store.write(*jobs)
         return {}

@@ -54,6 +54,11 @@ EXAMPLES: dict[str, list[str]] = {
     "pairing list": [],
     "pairing approve": ["AAAAAAAA"],
     "pairing revoke": ["telegram:1"],
+    "people list": [],
+    "people show": ["telegram:1"],
+    "people link": ["telegram:1", "discord:2"],
+    "people unlink": ["telegram:1"],
+    "people role": ["telegram:1", "member"],
     "sessions list": [],
     "sessions show": ["x"],
     "sessions export": ["x"],
@@ -73,7 +78,7 @@ EXAMPLES: dict[str, list[str]] = {
 }
 ELSEWHERE = {"run", "gateway run", "gateway uninstall"}
 """They start what stays, or touch the machine's units; other tests have them."""
-LISTS = ["sessions list", "pairing list", "deadletters list", "metrics", "gateway list"]
+LISTS = ["sessions list", "pairing list", "people list", "deadletters list", "metrics", "gateway list"]
 
 
 def leaves() -> dict[str, Any]:
