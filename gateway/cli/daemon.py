@@ -167,14 +167,16 @@ def list_(as_json: AsJson = False) -> None:
 
     home = Home(default_home())
     snapshot = load(home, SCHEMA, os.environ)
-    live = (_status_or_none(home) or {}).get("platforms", {})
+    running = _status_or_none(home) or {}
+    live = running.get("platforms", {})
+    changed = running.get("settings", {}).get("restart_needed")
     rows = [
         {
             "name": name,
             "type": p.type,
             "enabled": p.enabled,
             "state": live.get(name, {}).get("state", "stopped"),
-            "reason": live.get(name, {}).get("reason"),
+            "reason": live[name].get("reason") if name in live else changed if p.enabled else None,
         }
         for name, p in sorted(snapshot.platforms.items())
     ]

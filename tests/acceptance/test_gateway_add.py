@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.acceptance.house import House
+from tests.acceptance.house import House, eventually
 from tests.clirig import Done
 
 COMMENTED = "# mine\nlanguage: en  # kept\n"
@@ -127,6 +127,17 @@ async def test_the_examples_of_webhooks_and_the_api_work_as_they_are_printed(hou
     for example in examples:
         assert '"accepted"' in await shell(example), example
     assert "echo: hello" in await shell(api["example"])
+    await add_telegram(house)
+
+    async def is_told() -> bool:
+        return [p["reason"] for p in await listed(house) if "restart" in (p["reason"] or "")] != []
+
+    await eventually(is_told, 30)  # the daemon looks at its settings about once a second
+    assert {p["name"]: (p["state"], bool(p["reason"])) for p in await listed(house)} == {
+        "api": ("connected", False),
+        "telegram": ("stopped", True),
+        "webhook": ("connected", False),
+    }
     await house.stop()
     removed = await house.hermes("gateway", "remove", "webhook", "--yes")
     assert removed.code == 0, removed.err
