@@ -26,6 +26,7 @@ _log = structlog.get_logger("adapters.email")
 _LONGEST_PAUSE = 60.0
 _FIRST_GAP, _LONGEST_GAP = 15.0, 900.0
 _KNOWN = 1000
+_REFUSALS = 5
 _PACE = Pace(bot=Rate(30, 60))
 """No server says its limit; big providers take some hundred mails a day, and stop an account that hurries."""
 
@@ -48,6 +49,9 @@ class Email:
             trust_from=settings.trust_from,
             reply_all=settings.reply_all,
         )
+        for server in (settings.imap, settings.smtp):
+            if server.tls == "none" and server.host not in ("localhost", "127.0.0.1", "::1"):
+                _log.warning("email.not_encrypted", instance=context.instance, host=server.host)
         self._receiving = Receiving(settings, reading, context.clock)
         wait = settings.poll_every or settings.idle_renew
         pace = Pace() if settings.rate == "off" else _PACE
@@ -55,22 +59,25 @@ class Email:
 
     async def run(self, intake: Intake) -> None:
         """Read until cancelled; a lost connection is made anew here. Raises `Unauthorized`."""
-        failures = 0
+        failures = refusals = 0
+        was_connected = False
         said: str | None = None
         intake.state("connecting")
 
         def connected() -> None:
-            nonlocal failures, said
-            failures, said = 0, None
+            nonlocal failures, refusals, said, was_connected
+            failures, refusals, said, was_connected = 0, 0, None, True
             intake.state("connected")
 
         while True:
             try:
                 await self._read(intake, connected)
-            except Unauthorized:
-                raise
             except AdapterError as e:
                 failures += 1
+                # A login that held until now may be refused by a server that is only out of order.
+                refusals += isinstance(e, Unauthorized)
+                if isinstance(e, Unauthorized) and not (was_connected and refusals <= _REFUSALS):
+                    raise
                 pause = min(_LONGEST_PAUSE, 2.0 ** min(failures - 1, 8)) * (0.5 + random.random() / 2)
                 if str(e) != said:
                     said = str(e)

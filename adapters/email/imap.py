@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import ssl
 from collections.abc import Awaitable
@@ -27,8 +28,9 @@ logging.getLogger("aioimaplib").setLevel(logging.WARNING)  # below that it logs 
 _CONNECT = 20.0
 _LONG = 4.0
 """Times the usual wait: for what takes a server longer."""
-_PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]", "[CONTACTADMIN]")
-"""Response codes (RFC 5530) of a refusal that is not about the password."""
+_COUNT = re.compile(rb"\* (\d+) (EXISTS|EXPUNGE)$")
+_PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]", "[CONTACTADMIN]", "TOO MANY", "TRY AGAIN")
+"""Response codes (RFC 5530) and words of a refusal that is not about the password."""
 
 
 class Refusal(AdapterError):
@@ -48,6 +50,7 @@ class _Protocol(IMAP4ClientProtocol):  # type: ignore[misc]  # the library has n
         self.news = asyncio.Event()
         self.lost: asyncio.Future[str] = loop.create_future()
         self.farewell = ""
+        self.exists = 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -72,11 +75,19 @@ class _Protocol(IMAP4ClientProtocol):  # type: ignore[misc]  # the library has n
             self.fail(f"unreadable answer: {type(e).__name__}")
 
     def _untagged_response(self, line: bytes) -> Any:  # noqa: ANN401  the library's
-        if line.endswith(b" EXISTS"):
-            self.news.set()
+        if found := _COUNT.match(line):
+            self._counted(int(found[1]), found[2])
         if line.startswith(b"* BYE"):
             self.farewell = line[6:].decode("utf-8", "replace")
         return super()._untagged_response(line)
+
+    def _counted(self, number: int, word: bytes) -> None:
+        """Some servers repeat the number of mails with every answer: only a change of it is news."""
+        if word == b"EXPUNGE":
+            self.exists -= 1
+        elif number != self.exists:
+            self.exists = number
+            self.news.set()
 
     def _continuation(self, line: bytes) -> None:
         if self.pending_sync_command is not None and self.pending_sync_command.name == "AUTHENTICATE":
@@ -197,7 +208,11 @@ class ImapConnection:
                 f"The IMAP server refused the login of {user} ({e.text[:200]}). Check the address and the password: "
                 "many providers want an app password, and IMAP switched on in their settings."
             ) from e
-        await self._guarded("CAPABILITY", self._client.protocol.capability(), self._timeout)
+        protocol = self._client.protocol
+        await self._guarded("CAPABILITY", protocol.capability(), self._timeout)
+        if self._client.has_capability("ID"):
+            with suppress(Refusal):  # some providers (163.com) show no folder to who does not say what it is
+                await self.call("ID", protocol.id(name="Hermes"))
 
     async def select(self, folder: str) -> list[bytes]:
         """Open a folder; what is said of it."""

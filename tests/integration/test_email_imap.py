@@ -219,6 +219,30 @@ async def test_a_refused_login_ends_it_with_words_that_help(imap: ScriptedImap) 
     await plain.aclose()
 
 
+async def test_a_login_that_held_is_tried_again_before_it_counts_as_refused(imap: ScriptedImap) -> None:
+    clock, desk = FakeClock(), Watcher()
+    email = adapter(imap, clock)
+    async with running(email, desk) as task:
+        await imap.wait_for(lambda: len(imap.asked("IDLE")) == 1)
+        imap.password = "another"
+        imap.cut()
+        await pass_time(clock, 600, task.done)
+    assert imap.logins == 1 + 6
+    assert isinstance(task.exception(), Unauthorized)
+
+
+async def test_a_server_that_repeats_what_it_has_is_not_asked_without_end(imap: ScriptedImap) -> None:
+    desk = Watcher()
+    imap.repeats = True
+    imap.add(1, mail("one"))
+    async with running(adapter(imap, first_start="all"), desk):
+        await imap.wait_for(lambda: len(imap.asked("IDLE")) == 1)
+        imap.add(2, mail("two"))
+        await desk.until(lambda: len(desk.events) == 2)
+        await imap.wait_for(lambda: len(imap.asked("IDLE")) == 2)
+    assert len(imap.asked("UID SEARCH")) <= 6
+
+
 async def test_a_server_that_greets_with_goodbye_is_tried_again(imap: ScriptedImap) -> None:
     clock, desk = FakeClock(), Watcher()
     imap.greeting = "* BYE too many connections"

@@ -30,6 +30,8 @@ class ScriptedImap:
     fetch: FetchShape = "plain"
     deaf: bool = False
     size: int | None = None
+    password: str = "pw"
+    repeats: bool = False
     commands: list[str] = field(default_factory=list)
     logins: int = 0
     port: int = 0
@@ -63,6 +65,11 @@ class ScriptedImap:
         if tell:
             for writer in self._idling:
                 writer.write(f"* {len(self.mails)} EXISTS\r\n".encode())
+
+    def cut(self) -> None:
+        """Drop all connections."""
+        for writer in self._writers:
+            writer.transport.abort()
 
     def asked(self, word: str) -> list[str]:
         """The commands that begin with a word."""
@@ -131,7 +138,9 @@ class ScriptedImap:
         verb, _, words = command.partition(" ")
         if verb == "LOGIN":
             self.logins += 1
-            return [f"{tag} OK in" if '"pw"' in words else f"{tag} NO [AUTHENTICATIONFAILED] wrong"]
+            return [
+                f"{tag} OK in" if f'"{self.password}"' in words else f"{tag} NO [AUTHENTICATIONFAILED] wrong"
+            ]
         if not verb:
             return [f"{self._refusal} NO [AUTHENTICATIONFAILED] token"]
         if f"auth=Bearer {TOKEN}\1".encode() in base64.b64decode(words.split(" ")[1]):
@@ -143,7 +152,8 @@ class ScriptedImap:
     def _uid(self, command: str) -> list[str | bytes]:
         match command.split(" ")[1].upper():
             case "SEARCH":
-                return [f"* SEARCH {' '.join(map(str, self._search(command)))}".rstrip()]
+                again = [f"* {len(self.mails)} EXISTS"] if self.repeats else []
+                return [*again, f"* SEARCH {' '.join(map(str, self._search(command)))}".rstrip()]
             case "FETCH":
                 return self._fetch(command)
             case _:
