@@ -24,6 +24,7 @@ _BEAT = 15.0  # seconds of silence after which a comment keeps proxies and clien
 _STALL = 60.0  # seconds that a client may leave a piece unread
 _FAILED = ("failed", "dead")
 _UNREADABLE = "The answer cannot be read at the moment; ask again later."
+_STOPPED = "A later request of this session stopped this one (platforms.api.busy: interrupt)."
 _DIVERGED = "The model began its answer anew, differently; ask again."
 
 
@@ -59,7 +60,14 @@ async def _whole(updates: Updates, answer: wire.Answer) -> Reply:
     if ended.state in _FAILED:
         # The sentence is final; clients of OpenAI's kind would otherwise ask again by themselves.
         return Reply(wire.error(502, ended.text, "turn_failed", x_should_retry="false"), finished=True)
+    if _is_cut(ended):
+        return Reply(wire.error(409, _STOPPED, "stopped", x_should_retry="false"), finished=True)
     return Reply(answer.whole(ended.text, ended.usage), finished=True)
+
+
+def _is_cut(ended: TurnEnded) -> bool:
+    """Whether there is no answer since the turn was stopped; an empty one would look like the model's."""
+    return ended.state == "stopped" and not ended.text.strip()
 
 
 async def _end(updates: Updates) -> TurnEnded | None:
@@ -87,6 +95,8 @@ async def _streamed(request: web.Request, updates: Updates, answer: wire.Answer)
         await _write(response, wire.error_event(_UNREADABLE, "interrupted"))
     elif ended.state in _FAILED:
         await _write(response, wire.error_event(ended.text, "turn_failed"))
+    elif _is_cut(ended):
+        await _write(response, wire.error_event(_STOPPED, "stopped"))
     else:
         tail = answer.usage_chunk(ended.usage) if answer.include_usage else b""
         await _write(response, answer.chunk({}, "stop") + tail + wire.DONE)

@@ -10,7 +10,7 @@ import pytest
 from openai import AsyncOpenAI, AuthenticationError, DefaultAsyncHttpxClient
 
 from tests.acceptance.house import API, KEY, House, answer_of
-from tests.peers.model.script import says
+from tests.peers.model.script import ToolCall, calls, says
 
 
 def _client(house: House, key: str = KEY) -> AsyncOpenAI:
@@ -138,3 +138,44 @@ async def test_a_kill_cancels_a_turn_that_nobody_named(house: House) -> None:
     assert answer_of(await house.ask("another")) == "echo: another"
     assert house.rows("SELECT state FROM inbox ORDER BY id") == [("stopped",), ("answered",)]
     assert len(house.model.requests) == 2
+
+
+async def test_a_second_request_of_a_session_gets_its_own_answer_in_every_mode(house: House) -> None:
+    script = house.model.script
+    script.add(says("to the first", first=1.0), text="first of queue")
+    script.add(says("to the first", first=1.0), text="first of collect")
+    script.add(calls(ToolCall("todo", {"todos": []}), first=1.0), text="first of steer")
+    script.add(says("to both"), text="second of steer")
+    script.add(says("never to its end " * 9, chunks=9, every=0.5), text="first of interrupt")
+    script.add(says("never to its end " * 9, chunks=9, every=0.5), text="first of streaming")
+
+    async def both(mode: str, **first: Any) -> tuple[httpx.Response, httpx.Response]:
+        asking = asyncio.create_task(house.ask(f"first of {mode}", session=mode, **first))
+        await house.model_busy()
+        second = await house.ask(f"second of {mode}", session=mode)
+        return await asking, second
+
+    async def in_mode(mode: str) -> None:
+        house.config["platforms"]["api"]["busy"] = mode
+        house.write()
+        await house.start()
+
+    for mode in ("queue", "collect"):
+        await in_mode(mode)
+        first, second = await both(mode)
+        assert [answer_of(first), answer_of(second)] == ["to the first", f"echo: second of {mode}"]
+        await house.stop()
+    await in_mode("steer")
+    first, second = await both("steer")
+    assert [answer_of(first), answer_of(second)] == ["to both", "to both"]
+    await house.stop()
+    await in_mode("interrupt")
+    first, second = await both("interrupt")
+    assert (first.status_code, first.headers["x-should-retry"]) == (409, "false")
+    assert "A later request" in first.json()["error"]["message"]
+    assert "second of interrupt" in answer_of(second)
+    first, second = await both("streaming", stream=True)
+    assert "A later request" in first.text
+    assert "[DONE]" not in first.text
+    assert "second of streaming" in answer_of(second)
+    await house.stop()
