@@ -7,7 +7,6 @@ is lost and nothing doubled, in either mode of `on_unknown`.
 import asyncio
 import json
 import signal
-import socket
 import sqlite3
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
@@ -37,15 +36,12 @@ class Home:
         self.slack = slack
         self.said: list[str] = []
         self.daemon: Daemon | None = None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
         config: dict[str, Any] = {
             "llm": {
                 "provider": "custom", "model": "peer-model", "custom": {"base_url": model.url, "api_key": "k"},
             },
             "gateway": {
-                "http": {"host": "127.0.0.1", "port": port},
+                "http": {"host": "127.0.0.1", "port": 0},
                 "limits": {"rate": "off"},
                 "delivery": {"on_unknown": on_unknown},
             },
