@@ -126,11 +126,22 @@ async def test_a_mailbox_is_added_and_refused(house: House, dovecot: Dovecot, sm
     await post.deliver(mail("hello"))
     assert "hello" in (await smtp_peer.wait_mail("hello")).text
 
+    # what answers nothing begins a conversation, and the answer to it finds back
+    told = await house.hermes("send", "--to", f"email:{ALICE}", "Your **report** is ready.")
+    assert told.code == 0, told.err
+    begun = (await smtp_peer.wait_mail("report is ready")).mail
+    assert (begun["To"], begun["Subject"]) == (ALICE, "Your report is ready.")
+    assert begun["Auto-Submitted"] == "auto-generated"
+    await post.deliver(mail("thanks", From=ALICE, Subject="Re: x", In_Reply_To=str(begun["Message-ID"])))
+    thanks = (await smtp_peer.wait_mail("thanks")).mail
+    mark = str(begun["Message-ID"]).split(".")[2].partition("@")[0]
+    assert mark in str(thanks["Message-ID"])
+
     # a password that is refused stops this platform alone, and says what to do
     await house.stop()
     (house.home / ".env").write_text("EMAIL_PASSWORD=wrong\n")
     await house.start()
-    told = await house.platform("email", "failed")
-    assert told["reason"] == "unauthorized"
+    failed = await house.platform("email", "failed")
+    assert failed["reason"] == "unauthorized"
     assert "app password" in house.daemon.stderr
     await house.stop()
