@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from adapters.email.imap import ImapConnection
 from hermes.errors import AdapterError
@@ -150,5 +149,5 @@ def _time(text: bytes) -> float | None:
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
-def _day(day: Any) -> str:  # noqa: ANN401
+def _day(day: datetime) -> str:
     return f"{day.day}-{_MONTHS[day.month - 1]}-{day.year}"
