@@ -30,8 +30,12 @@ def _plain(row: InboxRow) -> bool:
 
 
 def is_part(row: InboxRow) -> bool:
-    """Whether more of the same text may follow."""
-    return _plain(row) and len(row.event.text.encode("utf-16-le", "replace")) // 2 >= PASTE_UNITS
+    """Whether more of the same text may follow; the terminal cuts nothing."""
+    return (
+        _plain(row)
+        and row.event.kind != "terminal"
+        and len(row.event.text.encode("utf-16-le", "replace")) // 2 >= PASTE_UNITS
+    )
 
 
 def is_same_place(row: InboxRow, other: InboxRow) -> bool:
