@@ -43,11 +43,11 @@ async def test_a_backup_while_messages_are_written_is_one_instant_and_can_be_gon
     (house.home / "skills" / "mine" / "run.sh").chmod(0o700)
 
     async def write(start: int) -> None:
-        for number in range(start, start + 50):
+        for number in range(start, start + 20):
             assert (await house.ask(f"message {number}", session=f"s{start}")).status_code == 200
 
-    writers = [asyncio.create_task(write(start)) for start in range(0, 400, 50)]
-    await house.model.wait_for(lambda: len(house.model.requests) >= 50, 60)
+    writers = [asyncio.create_task(write(start)) for start in range(0, 160, 20)]
+    await house.model.wait_for(lambda: len(house.model.requests) >= 20, 60)
     made = await backup(house)
     during = not all(w.done() for w in writers)
     await asyncio.gather(*writers)
@@ -70,7 +70,7 @@ async def test_a_backup_while_messages_are_written_is_one_instant_and_can_be_gon
     assert (house.home / "skills" / "mine" / "run.sh").stat().st_mode & 0o777 == 0o700
     assert not (house.home / ".restoring").exists()
     await doctor(house)
-    assert house.rows("SELECT count(*) FROM messages") < [(800,)]
+    assert house.rows("SELECT count(*) FROM messages") < [(320,)]
     await house.start()
     assert (await house.ask("go on", session="s0")).status_code == 200
     await house.stop()
