@@ -85,7 +85,7 @@ class People:
         """Go back to what is in the store."""
         people = await store.read("SELECT id, role, place, created_at FROM people")
         accounts = await store.read(
-            "SELECT instance, sender, name, person, place, parted, code, joined_at FROM accounts ORDER BY joined_at"
+            "SELECT instance, sender, name, person, place, parted, code, joined_at FROM accounts"
         )
         known = get_args(Role)
         self._people = {
@@ -111,7 +111,8 @@ class People:
 
     def accounts(self, person: Person) -> list[Account]:
         """A person's accounts, the first that was joined first."""
-        return [self._accounts[who] for who in self._members.get(person.id, ())]
+        members = (self._accounts[who] for who in self._members.get(person.id, ()))
+        return sorted(members, key=lambda a: (a.joined_at, a.who))
 
     def listed(self) -> list[Person]:
         """Everybody, the oldest first."""
