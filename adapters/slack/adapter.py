@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.markdown.live import settled
 from adapters.slack.client import WebApi
+from adapters.slack.gap import Gap
 from adapters.slack.outward import WINDOW, Outward
 from adapters.slack.parse import Account, Reading
 from adapters.slack.people import People
@@ -15,7 +16,7 @@ from adapters.slack.render import render
 from adapters.slack.requests import Endpoint
 from adapters.slack.settings import SlackSettings
 from adapters.slack.socket import Sockets
-from adapters.slack.taking import Taking
+from adapters.slack.taking import Delivery, Taking
 from adapters.slack.troubles import Troubles
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
@@ -46,6 +47,7 @@ class Slack:
         self._api = WebApi(settings.bot_token.get_secret_value(), settings.base_url, context.network)
         self._outward = Outward(self._api, context.clock)
         self._people = People(self._api, context.clock)
+        self._gap = Gap(self._api, context.clock)
         is_free = settings.rate == "off"
         self.capabilities = Capabilities(
             deduplicates=True,
@@ -74,7 +76,21 @@ class Slack:
             self._context.clock,
             self._settings.ping_every,
         )
-        await _first_of(take=taking.run(intake), listen=sockets.run(taking, intake, troubles))
+        await _first_of(
+            take=taking.run(intake),
+            listen=sockets.run(taking, intake, troubles),
+            catch_up=self._catch_up(taking, intake, sockets),
+        )
+
+    async def _catch_up(self, taking: Taking, intake: Intake, sockets: Sockets) -> None:
+        """Read what came while nobody listened: before this start, and in every longer interruption."""
+        while True:
+            since, threads = await taking.position(intake)
+            await sockets.listening()
+            if since is not None:
+                for delivery in await self._gap.read(since, threads):
+                    taking.put(Delivery("events_api", delivery, _nobody_waits))
+            await sockets.interrupted()
 
     async def _sign_in(self, troubles: Troubles) -> Account:
         """Learn who we are."""
@@ -139,9 +155,15 @@ class SlackByHttp(Slack):
         self._endpoint = endpoint
 
     async def _serve(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
+        since, threads = await taking.position(intake)
         if self._endpoint is not None:
             self._endpoint.taking = taking
         troubles.over()
+        await _first_of(take=taking.run(intake), beat=self._beat(taking, intake, since, threads))
+
+    async def _beat(self, taking: Taking, intake: Intake, since: str | None, threads: Sequence[str]) -> None:
+        for delivery in await self._gap.read(since, threads) if since is not None else ():
+            taking.put(Delivery("events_api", delivery, _nobody_waits))
         while True:
             intake.alive()
             await self._context.clock.sleep(_PULSE)
@@ -160,6 +182,10 @@ def account_of(me: Mapping[str, Any]) -> Account:
     if isinstance(team, str) and isinstance(user, str):
         return Account(team, user, bot if isinstance(bot, str) else "")
     raise AdapterError("Slack's answer to auth.test has no team_id and user_id; check base_url.")
+
+
+async def _nobody_waits() -> None:
+    """What was read needs no acknowledgement."""
 
 
 async def _first_of(**works: Coroutine[Any, Any, None]) -> None:

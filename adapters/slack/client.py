@@ -29,7 +29,9 @@ __all__ = ["WebApi"]
 _CONNECT, _ANSWER, _GOODBYE = 10.0, 30.0, 1.0  # seconds
 _CONNECTIONS = 256
 _BIGGEST_FRAME = 8 << 20
-_READS = frozenset({"conversations.history", "conversations.replies", "users.info"})  # these take no JSON
+_READS = frozenset(
+    {"conversations.history", "conversations.replies", "users.conversations", "users.info"}
+)  # these take no JSON
 _UNSENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,

@@ -23,7 +23,7 @@ NEEDED: Mapping[str, str] = {
 }
 """Scopes of the bot token, and what is missing without each."""
 
-_MORE = ("chat:write.public", "commands")
+_MORE = ("channels:read", "chat:write.public", "commands", "groups:read", "im:read", "mpim:read")
 _EVENTS = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
 
 

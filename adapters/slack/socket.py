@@ -33,6 +33,7 @@ _ENDED = (
     aiohttp.WSMsgType.ERROR,
 )
 _LAST_WORDS = 2.0  # seconds for what waits, before a connection is given up on Slack's wish
+_LONG_AWAY = 60.0
 _SHORT_LIFE, _SHORT_LIVES = 5.0, 2
 
 
@@ -45,6 +46,18 @@ class Sockets:
         self._clock = clock
         self._ping_every = ping_every
         self._short_lives = 0
+        self._heard_at: float | None = None
+        self._is_open = asyncio.Event()
+        self._was_away = asyncio.Event()
+
+    async def listening(self) -> None:
+        """Return when a connection is open."""
+        await self._is_open.wait()
+
+    async def interrupted(self) -> None:
+        """Return when nobody has listened for so long that Slack may have given up repeating."""
+        await self._was_away.wait()
+        self._was_away.clear()
 
     async def run(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
         """Raises `Unauthorized`; other failures are waited out."""
@@ -61,18 +74,26 @@ class Sockets:
         intake.alive()
         began = self._clock.monotonic()
         socket = await self._api.connect(opened["url"])
+        self._opened()
         try:
             reason = await _Life(socket, taking, intake, troubles, self._ping_every).listen()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS):
                     await taking.settled()
         finally:
+            self._heard_at = self._clock.monotonic()
+            self._is_open.clear()
             await socket.close()
         _log.info("slack.connection_replaced", reason=reason)
         is_short = self._clock.monotonic() - began < _SHORT_LIFE
         self._short_lives = self._short_lives + 1 if is_short else 0
         if self._short_lives > _SHORT_LIVES:
             raise AdapterError(f"Slack ends each connection at once ({reason}).")
+
+    def _opened(self) -> None:
+        if self._heard_at is not None and self._clock.monotonic() - self._heard_at > _LONG_AWAY:
+            self._was_away.set()
+        self._is_open.set()
 
 
 class _Life:

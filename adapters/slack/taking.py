@@ -44,7 +44,9 @@ class Taking:
         self._people = people
         self._clock = clock
         self._name = f"threads:{reading.account.id}"
+        self._seen_name = f"seen:{reading.account.id}"
         self._threads: Threads | None = None
+        self._seen: str | None = None
         self._one_at_a_time = asyncio.Lock()
         self._waiting: asyncio.Queue[Delivery] = asyncio.Queue(_WAITING)
 
@@ -54,6 +56,18 @@ class Taking:
             self._waiting.put_nowait(delivery)
         except asyncio.QueueFull:
             _log.warning("slack.too_many_wait", instance=self._reading.instance, waiting=_WAITING)
+
+    async def position(self, intake: Intake) -> tuple[str | None, Sequence[str]]:
+        """The newest message that was taken (`None`: there was none yet), and our threads, the newest first."""
+        pause = 1.0
+        while True:
+            try:
+                threads = self._threads or await self._load(intake)
+            except StoreUnavailable:
+                await self._clock.sleep(pause)
+                pause = min(5.0, pause * 1.5)
+            else:
+                return self._seen, threads.newest()
 
     async def settled(self) -> None:
         """Return when nothing waits."""
@@ -83,17 +97,31 @@ class Taking:
                 items.append(parse_delivery(kind, payload, reading))
                 joined.append(_join(threads, items[-1]))
             failpoint.reached("intake.parsed")
-            mark = Watermark(reading.instance, self._name, threads.to_text()) if any(joined) else None
+            seen = _newest(items, self._seen)
+            mark = self._mark(threads, seen, has_joined=any(joined))
             try:
                 verdicts = await intake.take(items, mark)
             except StoreUnavailable:
                 _leave(threads, joined)
                 raise
+            self._seen = seen
             _leave(threads, [n for n, v in zip(joined, verdicts, strict=True) if v.kind == "refused"])
             return verdicts
 
+    def _mark(self, threads: Threads, seen: str | None, *, has_joined: bool) -> Watermark | None:
+        """One commit moves one watermark; that of the threads, which is long, moves seldom and says both."""
+        if has_joined:
+            return Watermark(self._reading.instance, self._name, f"{seen or ''} {threads.to_text()}")
+        if seen is None or seen == self._seen:
+            return None
+        return Watermark(self._reading.instance, self._seen_name, seen)
+
     async def _load(self, intake: Intake) -> Threads:
-        self._threads = Threads.from_text(await intake.read_watermark(self._name))
+        seen = await intake.read_watermark(self._seen_name) or ""
+        earlier, _, names = (await intake.read_watermark(self._name) or "").partition(" ")
+        numbers = [number for number in (seen, earlier) if number]
+        self._seen = max(numbers, key=float, default=None)
+        self._threads = Threads.from_text(names)
         return self._threads
 
     async def _stubbornly(self, batch: Sequence[Delivery], intake: Intake) -> None:
@@ -115,6 +143,12 @@ def _join(threads: Threads, item: Parsed) -> str | None:
         return None
     name = thread_name(item.chat, item.thread)
     return name if threads.join(name) else None
+
+
+def _newest(items: Sequence[Parsed], seen: str | None) -> str | None:
+    """The number of the newest message among these and `seen`."""
+    numbers = [item.message_id for item in items if isinstance(item, Event) and item.message_id]
+    return max([*numbers, *([seen] if seen else [])], key=float, default=None)
 
 
 def _leave(threads: Threads, names: Sequence[str | None]) -> None:

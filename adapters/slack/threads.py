@@ -40,6 +40,10 @@ class Threads:
         """Take part no longer."""
         self._names.pop(name, None)
 
+    def newest(self) -> list[str]:
+        """The names, the newest first."""
+        return list(reversed(self._names))
+
     def to_text(self) -> str:
         """As they are stored."""
         return json.dumps(list(self._names), separators=(",", ":"))

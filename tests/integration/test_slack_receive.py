@@ -196,6 +196,69 @@ async def test_people_have_names_which_are_asked_for_once_and_never_waited_for(s
     assert sorted(call.params["user"] for call in slack_peer.calls("users.info")) == ["U1", "U2", "U3"]
 
 
+# -- what nobody heard -----------------------------------------------------------------------------------
+
+
+async def test_what_slack_no_longer_repeats_is_read_at_the_next_start(slack_peer: SlackPeer) -> None:
+    desk, world = Desk(), slack_peer.world
+    root = world.next_ts()
+    async with running(slack_peer, desk):
+        await slack_peer.connected()
+        await slack_peer.push(f"{US} root", "C1", ts=root)
+        await slack_peer.push("before")
+        await slack_peer.acknowledged()
+    assert slack_peer.calls("users.conversations") == []  # the first start goes back to nowhere
+    missed = [world.say("missed"), world.say("in the thread", "C1", "U2", thread=root), world.say("no", "C1")]
+    own = world.say("mine", "D1", USER)
+    assert own["event"]["user"] == USER
+    async with running(slack_peer, desk):
+        await desk.until(lambda: len(desk.events) == 5)
+        for payload in missed:
+            await slack_peer.links.deliver("events_api", payload, attempt=3)
+        await slack_peer.acknowledged()
+    assert [(e.text, e.thread, e.addressed) for e in desk.events[2:]] == [
+        ("missed", None, True), ("in the thread", root, True), ("no", missed[2]["event"]["ts"], False),
+    ]  # fmt: skip
+    assert [e.dedupe_key for e in desk.events[2:]] == [
+        f"T1:{m['event']['channel']}:{m['event']['ts']}:" for m in missed
+    ]
+    assert desk.duplicates == 3
+    assert set(desk.ignored) <= {"own message"}
+
+
+async def test_after_a_long_interruption_the_gap_is_read_and_after_a_short_one_not(
+    slack_peer: SlackPeer,
+) -> None:
+    clock, desk = FakeClock(), Desk()
+    async with running(slack_peer, desk, clock):
+        await slack_peer.connected()
+        await slack_peer.push("before")
+        await slack_peer.acknowledged()
+        slack_peer.links.cut()
+        await pass_time(clock, 60, lambda: slack_peer.links.opened == 2)
+        await slack_peer.connected(2)
+        await slack_peer.server.go_away()
+        await pass_time(clock, 100, lambda: False)
+        assert slack_peer.calls("users.conversations") == []
+        slack_peer.world.say("missed")
+        await slack_peer.server.come_back()
+        await pass_time(clock, 100, lambda: len(desk.events) == 2)
+    assert texts(desk) == ["before", "missed"]
+
+
+async def test_without_the_scope_for_it_the_gap_is_let_be(slack_peer: SlackPeer) -> None:
+    desk = Desk()
+    for number in (1, 2):
+        async with running(slack_peer, desk):
+            await slack_peer.connected(number)
+            await slack_peer.push(f"hello {number}")
+            await slack_peer.acknowledged()
+        slack_peer.methods.has_history = False
+        slack_peer.world.say("missed")
+    assert texts(desk) == ["hello 1", "hello 2"]
+    assert len(slack_peer.calls("users.conversations")) == 1
+
+
 # -- commands, nonsense ---------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ METHODS = (
     "conversations.history",
     "conversations.open",
     "conversations.replies",
+    "users.conversations",
     "users.info",
 )
 

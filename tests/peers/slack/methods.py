@@ -38,6 +38,7 @@ class Methods:
             "conversations.replies": self._replies,
             "assistant.threads.setStatus": self._status,
             "users.info": self._user,
+            "users.conversations": self._mine,
         }
 
     def __contains__(self, method: str) -> bool:
@@ -124,6 +125,12 @@ class Methods:
             "has_more": more,
             "response_metadata": {"next_cursor": str(start + size) if more else ""},
         }
+
+    def _mine(self, _: _Params) -> dict[str, Any]:
+        if not self.has_history:
+            raise Refusal("missing_scope", needed="channels:read", provided="chat:write")
+        mine = [{"id": c.id} for c in self._world.channels.values() if c.is_member and not c.is_archived]
+        return {"channels": mine, "response_metadata": {"next_cursor": ""}}
 
     def _user(self, params: _Params) -> dict[str, Any]:
         name = self._world.people.get(params["user"])
