@@ -22,6 +22,7 @@ __all__ = [
     "DeliverySettings",
     "Display",
     "GatewaySettings",
+    "GuestSettings",
     "HttpSettings",
     "Limits",
     "Logging",
@@ -205,16 +206,23 @@ class RoleSettings(Section):
 
     toolsets: tuple[str, ...] | None = Field(
         default=None,
-        description="Toolsets that its turns may use; absent: the agent's and the platform's (guests: core, memory).",
+        description="Toolsets that its turns may use; absent: the agent's and the platform's.",
     )
-    refused: tuple[str, ...] = Field(
-        default=(), description="Chat commands that it may not give (guests: model)."
-    )
+    refused: tuple[str, ...] = Field(default=(), description="Chat commands that it may not give.")
 
     @field_validator("refused")
     @classmethod
     def _without_slash(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(name.removeprefix("/").lower() for name in value)
+
+
+class GuestSettings(RoleSettings):
+    """What guests may do: anybody may be one."""
+
+    toolsets: tuple[str, ...] | None = Field(
+        default=("core", "memory"), description="Toolsets that their turns may use."
+    )
+    refused: tuple[str, ...] = Field(default=("model",), description="Chat commands that they may not give.")
 
 
 class Roles(Section):
@@ -225,10 +233,7 @@ class Roles(Section):
         description="The terminal, the API key, and whom `hermes people role` made one.",
     )
     member: RoleSettings = Field(default_factory=RoleSettings, description="Who is paired or listed.")
-    guest: RoleSettings = Field(
-        default_factory=lambda: RoleSettings(toolsets=("core", "memory"), refused=("model",)),
-        description='Who was let in by "*".',
-    )
+    guest: GuestSettings = Field(default_factory=GuestSettings, description='Who was let in by "*".')
 
 
 class PeopleSettings(Section):
