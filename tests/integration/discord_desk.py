@@ -16,6 +16,16 @@ from hermes.events import Target
 from tests.integration.telegram_desk import Desk
 from tests.peers.discord import DiscordPeer
 
+_LONGEST = 0.2
+
+
+class Hasty(SystemClock):
+    """A clock for which no pause is long."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(min(seconds, _LONGEST))
+
+
 COMMANDS = (CommandInfo("help", "What I can do"), CommandInfo("Not Ok", "left out"), CommandInfo("stop", ""))
 
 
@@ -61,7 +71,7 @@ async def running(
     peer: DiscordPeer, desk: Desk, clock: Clock | None = None, **keys: Any
 ) -> AsyncIterator[Discord]:
     """An adapter that listens, once it is online."""
-    adapter = make_discord(peer, clock, **keys)
+    adapter = make_discord(peer, clock or Hasty(), **keys)
     task = asyncio.create_task(adapter.run(desk), name="run discord")
     try:
         await peer.wait_for(lambda: peer.gateway.online or task.done())
