@@ -16,6 +16,7 @@ __all__ = ["Filing", "sent_folder"]
 
 _log = structlog.get_logger("adapters.email")
 _WAITING = 100
+_PATIENCE = 5.0  # seconds at the end for what is under way
 _LISTED = re.compile(rb'^\(([^)]*)\) (?:"(?:[^"\\]|\\.)*"|NIL) (?:"((?:[^"\\]|\\.)*)"|(\S+))$')
 _SELF_FILING = (".gmail.com", ".googlemail.com", ".office365.com", ".outlook.com")
 """Servers that put what they send into Sent by themselves."""
@@ -60,7 +61,7 @@ class Filing:
     async def aclose(self) -> None:
         """Wait briefly for what is under way."""
         if self._task is not None and not self._task.done():
-            _, late = await asyncio.wait((self._task,), timeout=2.0)
+            _, late = await asyncio.wait((self._task,), timeout=_PATIENCE)
             for task in late:
                 task.cancel()
                 await asyncio.wait((task,))

@@ -18,7 +18,7 @@ from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
 from adapters.email.quoting import cut, is_forward
 from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
-from adapters.email.trust import is_genuine
+from adapters.email.trust import is_forged, is_genuine
 from hermes.events import Event, Ignored, Parsed, Sender, Target, Unparsable
 from hermes.messages import scrub_surrogates
 
@@ -106,6 +106,9 @@ def _parse(raw: bytes, size: int, received: float | None, reading: Reading) -> P
         return Ignored("own message")
     if (reason := machine_mail(message, sender)) is not None:
         return Ignored(reason)
+    results = raw_values(message, "Authentication-Results")
+    if reading.authserv_id is not None and is_forged(results, reading.authserv_id):
+        return Ignored("forged sender")
     return _event(message, raw, (sender, name, message_id), (size, received), reading)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from adapters.email.headers import without_comments
 
-__all__ = ["is_genuine"]
+__all__ = ["is_forged", "is_genuine"]
 
 _MOST = 8_192
 _RESULT = re.compile(r"\s*([A-Za-z][\w-]*)(?:/\d+)?\s*=\s*([A-Za-z]+)")
@@ -41,6 +41,13 @@ def is_genuine(fields: Sequence[str], authserv_id: str, domain: str) -> bool:
     if policy:
         return all(result.outcome == "pass" and _is_about(result, domain) for result in policy)
     return any(result.outcome == "pass" and _signs(result, domain) for result in results)
+
+
+def is_forged(fields: Sequence[str], authserv_id: str) -> bool:
+    """Whether our server says that the From's domain disowns the mail (DMARC): an answer would go to a victim."""
+    results = _results(fields[0], authserv_id) if fields else None
+    policy = [result for result in results or () if result.method == "dmarc"]
+    return any(result.outcome == "fail" for result in policy)
 
 
 def _is_about(result: _Result, domain: str) -> bool:

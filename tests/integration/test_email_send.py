@@ -174,3 +174,17 @@ async def test_EM_20_a_killed_server_and_a_rebuilt_mailbox_bring_no_old_mail_bac
 def _validity(desk: Watcher) -> int:
     (text,) = desk.watermarks.values()
     return int(json.loads(text)["validity"])
+
+
+async def test_a_copy_that_cannot_be_filed_fails_no_mail(post: Post) -> None:
+    lost = post.adapter(sent_folder="Nowhere")
+    filed = post.adapter(sent_folder="INBOX")
+    for number, adapter in enumerate((lost, filed)):
+        (piece,) = adapter.render("filed", ANA)
+        await adapter.send(ANA, piece, key=f"k{number}")
+        await adapter.aclose()
+    assert [m.text for m in post.smtp.sent] == ["filed", "filed"]
+    box = await asyncio.to_thread(post.dovecot.inbox, post.address)
+    copies = await asyncio.to_thread(box.mails)
+    await asyncio.to_thread(box.close)
+    assert [m["Message-ID"] for m in copies] == [post.smtp.sent[1].mail["Message-ID"]]

@@ -194,7 +194,8 @@ def test_EM_30_only_our_own_servers_word_makes_a_mail_genuine() -> None:
     failed = "mx.own.test; dmarc=fail header.from=ok.test; spf=fail; dkim=none"
     passed = "mx.own.test; dmarc=pass (p=reject) header.from=ok.test"
     boss = {"From": "boss@ok.test"}
-    refused = event(mail(Authentication_Results=failed, **boss), CHECKED)
+    assert ignored(mail(Authentication_Results=failed, **boss), CHECKED) == "forged sender"
+    refused = event(mail(Authentication_Results="mx.own.test; spf=none; dkim=none", **boss), CHECKED)
     assert (refused.sender.id, refused.private_notice) == ("unverified:boss@ok.test", False)
     assert refused.untrusted
     taken = event(mail(Authentication_Results=passed, **boss), CHECKED)
