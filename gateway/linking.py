@@ -90,7 +90,7 @@ class Linking:
         who, tick = _who(event), self.clock.monotonic()
         known = self.people.account(who)
         if known is not None and known.person is not None and known.code and is_digest_of(known.code, text):
-            return Linked(self._joined(event))  # it is this very message, after a restart
+            return Linked(self._joined(event))  # typed twice
         code = self.codes.find(text, now) if self.codes.may_try(who, tick) else None
         if code is None or code.who == who:
             self.codes.tried(who, tick)

@@ -60,10 +60,10 @@ class Mailbox:
 
     def take_next(self, now: float) -> Work | None:
         """The first whose sender the rate does not hold back; each sender's own messages keep their order."""
-        held: set[str] = set()
+        held: set[tuple[str, str]] = set()
         for item in self.work:
             if isinstance(item, InboxRow):
-                sender = item.event.sender.id
+                sender = _sender(item)
                 if sender in held or item.held(now) > 0:
                     held.add(sender)
                     continue
@@ -73,19 +73,17 @@ class Mailbox:
 
     def next_slot(self, now: float) -> float:
         """Seconds until the rate lets the next of the waiting messages through."""
-        heads: dict[str, float] = {}
+        heads: dict[tuple[str, str], float] = {}
         for item in self.work:
             if isinstance(item, InboxRow):
-                heads.setdefault(item.event.sender.id, item.held(now))
+                heads.setdefault(_sender(item), item.held(now))
         return min(heads.values(), default=0.0)
 
     def gather(self, mode: str, most: int, now: float) -> int:
         """Move what belongs to the gathered messages to them; how many. Who is held back does not stand between."""
-        sender = self.gathering[0].event.sender.id
+        sender = _sender(self.gathering[0])
         open_ = [
-            w
-            for w in self.work
-            if not (isinstance(w, InboxRow) and w.event.sender.id != sender and w.held(now) > 0)
+            w for w in self.work if not (isinstance(w, InboxRow) and _sender(w) != sender and w.held(now) > 0)
         ]
         count = min(gathered(self.gathering[-1], open_, mode), most - len(self.gathering))
         for item in open_[: max(count, 0)]:
@@ -93,3 +91,8 @@ class Mailbox:
             if isinstance(item, InboxRow):
                 self.gathering.append(item)
         return max(count, 0)
+
+
+def _sender(row: InboxRow) -> tuple[str, str]:
+    """Who wrote it; ids of two platforms may be alike."""
+    return row.event.instance, row.event.sender.id
