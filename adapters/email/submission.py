@@ -27,6 +27,8 @@ from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unau
 
 __all__ = ["Login", "submit"]
 
+_QUOTA = ("5.4.5", "SubmissionQuotaExceeded")
+"""How Gmail and Microsoft say with 5yz that a day's mails are used up: it passes."""
 _CONTENT = 20.0
 """Times the usual wait, for the answer to the content: RFC 5321, section 4.5.3.2.6, says ten minutes."""
 
@@ -140,4 +142,5 @@ def _refusal(what: str, error: SMTPResponseException) -> AdapterError:
     text = f"The SMTP server refused {what} ({error.code} {' '.join(error.message.split())[:300]})."
     if error.code in (530, 534, 535):
         return Unauthorized(text)
-    return NotTaken(text) if error.code // 100 == 4 else Rejected(text)
+    passes = error.code // 100 == 4 or any(word in error.message for word in _QUOTA)
+    return NotTaken(text) if passes else Rejected(text)

@@ -57,6 +57,12 @@ async def test_EM_34_a_final_refusal_is_not_tried_again(post: Post, command: str
     assert post.smtp.sent == []
 
 
+async def test_EM_34_a_days_quota_that_is_used_up_passes(post: Post) -> None:
+    post.smtp.faults.add("DATA", refusal(550, "5.4.5 Daily user sending limit exceeded"))
+    with pytest.raises(NotTaken):
+        await send(post, "tomorrow", "k")
+
+
 async def test_EM_34_who_is_refused_beside_others_is_noted(post: Post) -> None:
     target = Target("email", "ana@far.test", None, Answers("ana@far.test", cc=("jo@far.test",)).to_json())
     post.smtp.faults.add("RCPT", Fault("status", 550, "no", match={"to": "jo@far.test"}))
