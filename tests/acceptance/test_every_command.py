@@ -151,7 +151,10 @@ def test_each_command_has_a_place_in_the_walk_and_each_report_has_json() -> None
 
 def test_in_a_new_home_with_blanks_in_its_name(forked: Forked, tmp_path: Path) -> None:
     home = tmp_path / "no home yet" / "a b"
-    done = everywhere(forked, home, environ={"COLUMNS": "20", "NO_COLOR": "1", "TERM": "dumb"})
+    narrow = {"COLUMNS": "20", "NO_COLOR": "1", "TERM": "dumb"}
+    # Nobody is there, but a model is set up: else each command without a daemon would look for an embedded one.
+    model = {"PROVIDER": "custom", "MODEL": "m", "CUSTOM__BASE_URL": "http://127.0.0.1:9/v1"}
+    done = everywhere(forked, home, environ={**narrow, **{f"HERMES_LLM__{k}": v for k, v in model.items()}})
     assert {done[f"gateway {name}"].code for name in ("stop", "restart", "reload", "status")} == {3}
     assert done["sessions list"].out == "[]\n"
     assert forked.hermes(home, "sessions", "show", "\udcff").code == 2

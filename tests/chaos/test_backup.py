@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.house import House
 from tests.backup_load import back_up_under_load, check_copy, check_restored
 
 MESSAGES = 2000
 LAG = 0.1
-"""Seconds."""
+"""Seconds, for 95 of 100 looks; a busy machine stops a process for longer now and then."""
+WORST = 0.5
 
 
+@pytest.mark.timeout(1200)
 async def test_backups_while_2000_messages_come_in_keep_the_loop_free(house: House, tmp_path: Path) -> None:
     await house.start()
     seen = await back_up_under_load(house, MESSAGES, tmp_path / "made")
@@ -20,5 +24,6 @@ async def test_backups_while_2000_messages_come_in_keep_the_loop_free(house: Hou
     print(
         f"loop lag in ms: median {lags[len(lags) // 2] * 1e3:.1f}, worst {lags[-1] * 1e3:.1f}, {len(lags)} looks"
     )
-    assert lags[-1] <= LAG, lags[-20:]
+    assert lags[len(lags) * 95 // 100] <= LAG, lags[-20:]
+    assert lags[-1] <= WORST, lags[-20:]
     await house.stop()
