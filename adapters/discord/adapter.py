@@ -28,7 +28,7 @@ from adapters.discord.threads import Threads
 from adapters.markdown.live import settled
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
-from hermes.errors import AdapterError, Gone, NotTaken, OutcomeUnknown, Unauthorized
+from hermes.errors import AdapterError, Gone, NotTaken, OutcomeUnknown, Unauthorized, Unreachable
 from hermes.events import Target
 
 __all__ = ["Discord", "build"]
@@ -41,8 +41,10 @@ _NONCE_HELD = 120.0
 _TRIED = 1024
 _EVENTS = 1000
 """Events that wait for the store. When there are more, reading stops; Discord then sends them again on a resume."""
-_LONGEST_PAUSE = 60.0
-_STEADY = 10.0
+_LONGEST_PAUSE, _LONGEST_KNOCK = 60.0, 240.0
+"""Seconds. Discord allows 1,000 new sessions a day, so what lets us in and throws us out is asked less often."""
+_STEP = 60.0
+_STEADY = 120.0
 """Seconds after which a connection counts as good."""
 
 
@@ -134,20 +136,24 @@ class Discord:
                 raise
             except AdapterError as e:
                 lived = self._clock.monotonic() - began > _STEADY
-                failures = 0 if lived else failures + 1
-                if link.session is None and isinstance(e, Dropped):
+                failures = 1 if lived else failures + 1
+                if not isinstance(e, Dropped) or failures > 1:
+                    await self._pause(e, failures, intake)
+                elif link.session is None:
                     # https://discord.com/developers/docs/events/gateway#resuming: wait one to five seconds
                     await self._clock.sleep(random.uniform(1.0, 5.0))
-                elif failures > 1 or not isinstance(e, Dropped):
-                    await self._pause(e, failures, intake)
 
     async def _pause(self, error: AdapterError, failures: int, intake: Intake) -> None:
-        """Say what is wrong, and wait."""
+        """Say what is wrong, and wait. A server that answers is alive, however long it makes us wait."""
         intake.state("connecting", str(error))
-        told = error.retry_after if isinstance(error, NotTaken) else None
-        pause = min(_LONGEST_PAUSE, 2.0 ** min(failures, 10)) * (0.5 + random.random() / 2)
         _log.warning("discord.not_connected", instance=self._context.instance, error=str(error))
-        await self._clock.sleep(min(_LONGEST_PAUSE, told) if told is not None else pause)
+        pause = _pause_after(error, failures, random.random())
+        while pause > 0:
+            if not isinstance(error, Unreachable | OutcomeUnknown):
+                intake.alive()
+            step = min(_STEP, pause)
+            await self._clock.sleep(step)
+            pause -= step
 
     async def _offer_commands(self) -> None:
         """Fill the platform's menu, best effort."""
@@ -256,6 +262,14 @@ def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
     if not isinstance(settings, DiscordSettings):
         raise TypeError(f"discord got {type(settings).__name__}")
     return Discord(settings, context)
+
+
+def _pause_after(error: AdapterError, failures: int, chance: float) -> float:
+    """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads what fails together."""
+    if isinstance(error, NotTaken) and error.retry_after is not None:
+        return error.retry_after
+    longest = _LONGEST_PAUSE if isinstance(error, Unreachable) else _LONGEST_KNOCK
+    return min(longest, float(2 ** min(failures, 10))) * (0.5 + chance / 2)
 
 
 def _account(me: object) -> str:

@@ -16,13 +16,17 @@ from hermes.events import Target
 from tests.integration.telegram_desk import Desk
 from tests.peers.discord import DiscordPeer
 
-_LONGEST = 0.2
+_LONGEST = 0.1
 
 
 class Hasty(SystemClock):
-    """A clock for which no pause is long."""
+    """A clock for which no pause is long; `pauses` are those that were asked for."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
         await super().sleep(min(seconds, _LONGEST))
 
 

@@ -8,7 +8,7 @@ import structlog
 
 from hermes.errors import Unauthorized
 from hermes.events import Deleted, Target
-from tests.integration.discord_desk import make_discord, running
+from tests.integration.discord_desk import Hasty, make_discord, running
 from tests.integration.telegram_desk import Desk
 from tests.peers.discord import BOT_ID, GUILD, DiscordPeer, Fault, refusal
 
@@ -140,6 +140,19 @@ async def test_a_gateway_that_is_away_is_waited_for_and_said_so(discord_peer: Di
     states = [state for state, _ in desk.states]
     assert states == ["connecting", "connecting", "connecting", "connected"]
     assert all(reason for _, reason in desk.states[1:3])
+
+
+async def test_a_gateway_that_throws_us_out_is_asked_ever_more_slowly(discord_peer: DiscordPeer) -> None:
+    desk, clock = Desk(), Hasty()
+    discord_peer.gateway.refuses_with = [4000] * 9
+    async with running(discord_peer, desk, clock):
+        await discord_peer.wait_for(lambda: len(discord_peer.gateway.identifies) == 10)
+        await discord_peer.wait_online()
+    first, *later = clock.pauses
+    assert 1 <= first <= 5
+    assert sum(later) > 360  # Discord allows 1,000 new sessions a day
+    assert max(later) <= 60  # in steps, so that nobody takes the adapter for dead
+    assert desk.beats > 9
 
 
 async def test_what_makes_no_sense_ends_the_session_and_not_the_adapter(discord_peer: DiscordPeer) -> None:
