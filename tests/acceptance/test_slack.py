@@ -20,8 +20,9 @@ def slack(house: House, slack_peer: SlackPeer) -> SlackPeer:
     by_http = slack_peer.settings(
         type="slack", mode="http", signing_secret=SIGNING_SECRET, reply_in="channel"
     )
+    by_http["allow_from"] = ["U5"]  # both read what was missed, and each is to answer its own
     del by_http["app_token"]
-    house.config["platforms"] |= {"slack": slack_peer.settings(), "called": by_http}
+    house.config["platforms"] |= {"slack": slack_peer.settings(allow_from=["U1", "U2"]), "called": by_http}
     house.write()
     return slack_peer
 
@@ -80,7 +81,7 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     await slack.push("say [[text=&lt;!channel&gt; &lt;@U1&gt; **all**]]", "D3")
     assert await slack.wait_text("D3", "all") == "<!channel> <@U1> all"
 
-    assert await called(house, slack.world.say(f"{US} by http", "C5")) == 200
+    assert await called(house, slack.world.say(f"{US} by http", "C5", "U5")) == 200
     await slack.wait_text("C5", "by http")
     assert [m.thread_ts for m in slack.channels["C5"].messages] == [None, None]
 

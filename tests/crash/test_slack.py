@@ -19,11 +19,9 @@ from tests.peers.slack import USER, SlackPeer
 WAY = (
     "intake.parsed",
     "ledger.accepted",
-    "intake.acknowledged",
     "outbox.claimed",
     "outbox.sent",
     "outbox.sent",
-    "outbox.receipted",
 )
 GROWING = " ".join(f"word{n}" for n in range(30))
 
