@@ -132,10 +132,14 @@ class Host:
         """See `AgentHost.usage`."""
         return await calls.totals(self._parts.store, session_key)
 
-    async def spent(self, session_key: str, person: str, since: float) -> tuple[JSONObject, JSONObject]:
+    async def spent(
+        self, session_key: str, accounts: Sequence[str], since: float
+    ) -> tuple[JSONObject, JSONObject]:
         """See `AgentHost.spent`."""
         own = usage.own_prices(self._parts.settings.current().get("llm", LLM))
-        return await usage.spent(self._parts.store, own, session_key=session_key, person=person, since=since)
+        return await usage.spent(
+            self._parts.store, own, session_key=session_key, accounts=accounts, since=since
+        )
 
     def model_name(self, session_key: str | None = None) -> str:
         """See `AgentHost.model_name`."""

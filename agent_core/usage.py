@@ -46,11 +46,11 @@ def own_prices(llm: LLM) -> dict[str, Price]:
 
 
 async def spent(
-    store: Store, own: Mapping[str, Price], *, session_key: str, person: str, since: float
+    store: Store, own: Mapping[str, Price], *, session_key: str, accounts: Sequence[str], since: float
 ) -> tuple[JSONObject, JSONObject]:
-    """What the key's current session has used, and what the person has used since `since`; each as `report` says."""
+    """What the key's current session has used, and what the accounts have used since `since`; each as `report` says."""
     here = await sums_of(store, Current(session_key))
-    today = await sums_of(store, Person(person, since))
+    today = [row for account in accounts for row in await sums_of(store, Person(account, since))]
     both = await _priced([*here, *today], own)
     return _sum(both[: len(here)], ()), _sum(both[len(here) :], ())
 

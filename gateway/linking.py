@@ -67,8 +67,11 @@ class Linking:
         """The answer to `/link` and `/link CODE`."""
         if not self.enabled():
             return Linked(self.say("link_off"))
-        if not is_private(row.event):
-            return Linked(self.say("link_in_private"))
+        if not is_private(row.event):  # others have read the code now
+            shown = self.codes.find(text, self.clock.time()) if text else None
+            return Linked(
+                self.say("link_in_private"), (self.codes.spend(shown),) if shown is not None else ()
+            )
         return self._join(row, text) if text else self._give(row)
 
     def _give(self, row: InboxRow) -> Linked:

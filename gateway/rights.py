@@ -57,6 +57,12 @@ class Rights:
             return None
         return self.people.of((event.instance, event.sender.id))
 
+    def accounts(self, event: Event) -> list[str]:
+        """The accounts of the event's sender, each as `INSTANCE:SENDER`."""
+        person = self.person(event)
+        joined = self.people.accounts(person) if person is not None else []
+        return [f"{a.instance}:{a.sender}" for a in joined] or [f"{event.instance}:{event.sender.id}"]
+
     def own(self, who: Who) -> Admission | None:
         """By what right an account is let in, whoever it is joined to."""
         if who[0] == "terminal":

@@ -326,8 +326,10 @@ class AgentHost(Protocol):
         """{"turns": n, "calls": n, "prompt": n, "completion": n} of the session's current run (`None`: of all)."""
         ...
 
-    async def spent(self, session_key: str, person: str, since: float) -> tuple[JSONObject, JSONObject]:
-        """What the session's current run has used, and what a person (`INSTANCE:SENDER`) has since `since`.
+    async def spent(
+        self, session_key: str, accounts: Sequence[str], since: float
+    ) -> tuple[JSONObject, JSONObject]:
+        """What the session's current run has used, and what a person's accounts (`INSTANCE:SENDER`) have since `since`.
 
         Each {"calls": n, "prompt": n, "completion": n, "cost": dollars, or None where a price is not known}.
         """

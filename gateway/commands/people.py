@@ -33,7 +33,6 @@ async def whoami(request: CommandRequest) -> Reply:
         return Reply(first)
     rights = request.linking.rights
     person = rights.person(event)
-    accounts = rights.people.accounts(person) if person is not None else []
     found = await request.host.sessions(request.row.session_key, limit=1)
     lines = [
         first,
@@ -41,7 +40,7 @@ async def whoami(request: CommandRequest) -> Reply:
         say(
             "whoami_person",
             person=person.id if person is not None else "-",
-            accounts=", ".join(f"{a.instance}:{a.sender}" for a in accounts) or "-",
+            accounts=", ".join(rights.accounts(event)) if person is not None else "-",
         ),
         say("whoami_session", agent=request.row.agent_id, session=_named(found[0]) if found else "-"),
     ]

@@ -77,10 +77,10 @@ async def _model(request: CommandRequest) -> Reply:
 
 
 async def _usage(request: CommandRequest) -> Reply:
-    key, event = request.row.session_key, request.row.event
+    key = request.row.session_key
     here: Mapping[str, Any] = await request.host.usage(key)
-    person = f"{event.instance}:{event.sender.id}"
-    spent, today = await request.host.spent(key, person, midnight())
+    accounts = request.linking.rights.accounts(request.row.event)
+    spent, today = await request.host.spent(key, accounts, midnight())
     text = request.say(
         "usage",
         turns=here["turns"],

@@ -95,7 +95,7 @@ async def test_a_code_joins_two_accounts_lets_the_stranger_in_and_works_once(tmp
         assert h.asked == ["hi"], "by default each account has its own conversation"
         who = await h.ask("discord", "d1", "/whoami")
         assert "Role: member" in who
-        assert "telegram:1, discord:d1" in who
+        assert "discord:d1, telegram:1" in who
         assert "main" in who
 
         wrong = await h.ask("open", "o1", f"/link {code}")
@@ -123,6 +123,9 @@ async def test_codes_go_from_whom_we_know_and_only_in_private(tmp_path: Path) ->
     async with house(tmp_path) as h:
         group = {"kind": "group", "chat": "g1", "private_notice": False}
         assert "directly" in await h.ask("telegram", "1", "/link", **group)
+        code = await h.code("telegram", "1")
+        assert "directly" in await h.ask("telegram", "2", f"/link {code}", **group)
+        assert "do not know" in await h.ask("telegram", "2", f"/link {code}"), "the group has read it"
         unproven = {"private_notice": False}
         assert "directly" in await h.ask("telegram", "1", "/link", **unproven)
         assert "people I know" in await h.ask("open", "o1", "/link")
@@ -176,6 +179,9 @@ async def test_direct_chats_of_a_person_share_one_conversation(tmp_path: Path) -
         assert len(h.telegram.sent) == before, "an answer goes where the message came from"
         assert h.asked == ["the word is plum", "echo: the word is plum", "which word?"]
         assert await h.ask("telegram", "1", "again") == "echo: again"
+        both = [await h.ask(*who, "/usage") for who in (("telegram", "1"), ("open", "o1"))]
+        assert "48 tokens" in both[0], "two calls here, and two there"
+        assert both[0] == both[1]
         assert h.asked[-2:] == ["echo: which word?", "again"]
 
         search = h.rig.core.thinking.host._parts.services.search

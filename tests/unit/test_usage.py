@@ -87,7 +87,7 @@ async def test_a_report_tells_what_it_cost_and_what_has_no_price(store: SqliteSt
     assert persons["telegram:1"]["cost"] == pytest.approx(
         sum(rows[m]["cost"] for m in ("custom/m", "openai/gpt-4o", "ollama/x"))
     )
-    here, today = await spent(store, OWN, session_key="k", person="telegram:2", since=0.0)
+    here, today = await spent(store, OWN, session_key="k", accounts=["telegram:2"], since=0.0)
     assert (here["calls"], today["calls"], today["cost"]) == (0, 1, None)
 
 
