@@ -13,13 +13,20 @@ ALICE = f"alice{uuid.uuid4().hex[:8]}@test.local"
 
 
 def settle(house: House, dovecot: Dovecot, smtp: SmtpPeer) -> Post:
-    """A house with a mailbox alone; what it sends to test.local arrives there."""
+    """A house with a mailbox alone, for Alice; what it sends to test.local arrives there."""
     post = Post.open(dovecot, smtp)
     smtp.relay = dovecot.deliver
-    email = {k: v for k, v in post.settings().items() if k != "type"}
+    keys = {"allow_from": [ALICE], "authserv_id": "mx.test.local"}
+    email = {k: v for k, v in post.settings(**keys).items() if k != "type"}
     house.config["platforms"] = {"email": email}
     house.write()
     return post
+
+
+def from_alice(text: str, **headers: str) -> bytes:
+    """A mail of Alice's as her server hands it on: found genuine."""
+    found = "mx.test.local; dmarc=pass header.from=test.local"
+    return mail(text, **{"Authentication_Results": found, "From": f"Alice <{ALICE}>", **headers})
 
 
 async def inbox(dovecot: Dovecot, user: str, count: int) -> list[EmailMessage]:
@@ -48,7 +55,7 @@ async def test_a_thread_over_two_lives_and_what_is_not_answered(
     await house.start()
     await house.platform("email", "connected")
 
-    await post.deliver(mail("first", From=f"Alice <{ALICE}>", Message_ID="<a1@test.local>", Subject="Plan"))
+    await post.deliver(from_alice("first", Message_ID="<a1@test.local>", Subject="Plan"))
     (answer,) = await inbox(dovecot, ALICE, 1)
     assert answer["Subject"] == "Re: Plan"
     assert answer["In-Reply-To"] == "<a1@test.local>"
@@ -58,22 +65,24 @@ async def test_a_thread_over_two_lives_and_what_is_not_answered(
     assert "first" in body.get_content()
     own = str(answer["Message-ID"]).strip("<>")
 
-    # machines are left alone, and so is what is not for us
+    # machines are left alone, and so are strangers and whoever only says that he is Alice
     for headers in (
         {"Auto_Submitted": "auto-replied"},
+        {"Authentication_Results": "mx.test.local; dmarc=fail header.from=test.local"},
+        {"Authentication_Results": "mx.evil.test; dmarc=pass header.from=test.local"},
+        {"Authentication_Results": ""},
         {"List_Id": "<dev.lists.test>"},
         {"From": "no-reply@far.test"},
         {"From": post.address},
         {"From": "MAILER-DAEMON@far.test", "Content_Type": "multipart/report; report-type=delivery-status"},
     ):
-        await post.deliver(mail("never answered", **headers))
+        await post.deliver(from_alice("never answered", **headers))
 
     # the answer to the answer is the same conversation, while it was away
     await house.stop()
     await post.deliver(
-        mail(
+        from_alice(
             f"second\n\nOn Monday Bot <{post.address}> wrote:\n> echo",
-            From=f"Alice <{ALICE}>",
             Subject="Re: Plan",
             In_Reply_To=f"<{own}>",
             References=f"<a1@test.local> <{own}>",
@@ -85,14 +94,13 @@ async def test_a_thread_over_two_lives_and_what_is_not_answered(
     assert again["References"] == f"<a1@test.local> <{own}> <a2@test.local>"
     assert [m["role"] for m in house.asked()][-3:] == ["user", "assistant", "user"]
     assert "wrote:" not in str(house.asked()[-1])
+    assert "untrusted" not in str(house.asked()[-1])
 
     # the same mail once more is the same mail
-    await post.deliver(mail("third", From=f"Alice <{ALICE}>", Subject="Other", Message_ID="<a3@test.local>"))
+    await post.deliver(from_alice("third", Subject="Other", Message_ID="<a3@test.local>"))
     await inbox(dovecot, ALICE, 3)
-    await post.deliver(mail("third", From=f"Alice <{ALICE}>", Subject="Other", Message_ID="<a3@test.local>"))
-    await post.deliver(
-        mail("", From=f"Alice <{ALICE}>", Subject="", Content_Type="application/pdf; name=report.pdf")
-    )
+    await post.deliver(from_alice("third", Subject="Other", Message_ID="<a3@test.local>"))
+    await post.deliver(from_alice("", Subject="", Content_Type="application/pdf; name=report.pdf"))
     mails = await inbox(dovecot, ALICE, 4)
     assert "report.pdf" in str(mails[3].get_body(("plain",)))
     await house.stop()
