@@ -14,13 +14,21 @@ from adapters.discord.answers import Answers
 from adapters.discord.bots import BotBook
 from adapters.discord.client import Rest
 from adapters.discord.commands import is_same, menu
+from adapters.discord.direct import DirectChannels
 from adapters.discord.failures import Refused
 from adapters.discord.gap import Gap
 from adapters.discord.gateway import Dispatch, Dropped, Link, Session, intents_for
 from adapters.discord.parse import Reading
 from adapters.discord.places import Places
 from adapters.discord.render import render
-from adapters.discord.sending import answers_of, channel_of, is_bad_reference, message_body, text_body
+from adapters.discord.sending import (
+    answers_of,
+    channel_of,
+    is_bad_reference,
+    message_body,
+    person_of,
+    text_body,
+)
 from adapters.discord.settings import DiscordSettings
 from adapters.discord.slash import Slash
 from adapters.discord.taking import Surroundings, Taking, stored_mark
@@ -60,6 +68,7 @@ class Discord:
         )
         self._slash = Slash(self._rest)
         self._threads = Threads(self._rest)
+        self._direct = DirectChannels(self._rest)
         self._tried: OrderedDict[str, float] = OrderedDict()
         self.capabilities = Capabilities(
             deduplicates=True,
@@ -179,9 +188,9 @@ class Discord:
             done = await self._slash.answer(answers, piece.text)
             if done is not None:
                 return done
-        channel, reference = channel_of(target), answers.message
-        if answers.parent:
-            channel, reference = await self._in_thread(answers)
+        channel, reference = await self._channel(target, answers), answers.message
+        if channel == answers.message:  # the question stands above its thread
+            reference = ""
         body = message_body(piece, key, again=again and not self._is_held(key), reference=reference)
         self._try(key)
         try:
@@ -198,11 +207,12 @@ class Discord:
             "POST", path, body, name="POST message", bucket=f"POST message {channel}"
         )
 
-    async def _in_thread(self, answers: Answers) -> tuple[str, str]:
-        """The channel to send to and the message to refer to."""
-        if await self._threads.begun(answers):
-            return answers.message, ""
-        return answers.parent, answers.message
+    async def _channel(self, target: Target, answers: Answers) -> str:
+        """The channel to send to: of a thread that is to begin, of a person, or the target's own."""
+        if answers.parent:
+            return answers.message if await self._threads.begun(answers) else answers.parent
+        person = person_of(target)
+        return channel_of(target) if person is None else await self._direct.of(person)
 
     def _is_held(self, key: str) -> bool:
         """Whether Discord certainly knows the nonce of an earlier try, if that arrived."""
@@ -222,9 +232,7 @@ class Discord:
         answers = answers_of(piece)
         if answers.token and (done := await self._slash.change(answers, message_id, piece.text)) is not None:
             return done
-        channel = channel_of(target)
-        if answers.parent:
-            channel, _ = await self._in_thread(answers)
+        channel = await self._channel(target, answers)
         path = f"/channels/{channel}/messages/{message_id}"
         try:
             await self._rest.call(
@@ -245,9 +253,7 @@ class Discord:
         answers = Answers.from_text(target.answers)
         if answers.token:
             return
-        channel = channel_of(target)
-        if answers.parent:
-            channel, _ = await self._in_thread(answers)
+        channel = await self._channel(target, answers)
         path = f"/channels/{channel}/typing"
         await self._rest.call("POST", path, name="POST typing", bucket=f"POST typing {channel}")
 

@@ -12,9 +12,12 @@ from typing import Any
 
 from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unauthorized
 
-__all__ = ["UNKNOWN_CHANNEL", "Refused", "failure", "is_global", "pause_of"]
+__all__ = ["Refused", "failure", "is_global", "pause_of"]
 
-UNKNOWN_CHANNEL = 10003
+_UNCHANGEABLE = (
+    50005,
+    50083,
+)  # somebody else's; in a thread that is archived, which a new message opens again
 _BAN_PAUSE = 60.0
 """Seconds to keep still when a server before Discord sends us away and does not say for how long."""
 
@@ -29,8 +32,8 @@ class Refused(Rejected):
 
     @property
     def is_gone(self) -> bool:
-        """Whether what was called for is no longer there: channel, message, webhook, interaction."""
-        return self.status == 404
+        """Whether what was called for is no longer there, or no longer ours to change."""
+        return self.status == 404 or self.code in _UNCHANGEABLE
 
 
 def failure(call: str, status: int, headers: Mapping[str, str], body: bytes) -> AdapterError:

@@ -15,7 +15,15 @@ from hermes.adapter import Piece
 from hermes.errors import Rejected
 from hermes.events import Target
 
-__all__ = ["answers_of", "channel_of", "is_bad_reference", "message_body", "text_body", "thread_body"]
+__all__ = [
+    "answers_of",
+    "channel_of",
+    "is_bad_reference",
+    "message_body",
+    "person_of",
+    "text_body",
+    "thread_body",
+]
 
 _SILENT = {"parse": [], "replied_user": False}
 """Nobody is pinged by what a model writes."""
@@ -25,10 +33,20 @@ _INVALID_FORM, _NO_HISTORY, _SYSTEM_MESSAGE = 50035, 160002, 50021
 
 def channel_of(target: Target) -> str:
     """The channel to send to: a thread is one itself. Raises `Rejected` for what cannot be one."""
-    channel = target.thread or target.chat
-    if not (channel.isascii() and channel.isdigit() and len(channel) <= 20):
-        raise Rejected(f"{channel!r} is no Discord channel; write its number (Copy Channel ID).")
-    return channel
+    return _number(
+        target.thread or target.chat, "channel; write its number (Copy Channel ID), or @ and a person's"
+    )
+
+
+def person_of(target: Target) -> str | None:
+    """The person to whom a target as `@500` sends a direct message. Raises `Rejected` for what cannot be one."""
+    return _number(target.chat[1:], "person; write @ and a number") if target.chat.startswith("@") else None
+
+
+def _number(text: str, what: str) -> str:
+    if not (text.isascii() and text.isdigit() and len(text) <= 20):
+        raise Rejected(f"{text!r} is no Discord {what}.")
+    return text
 
 
 def answers_of(piece: Piece) -> Answers:

@@ -85,6 +85,30 @@ async def test_an_answer_refers_to_its_question_once_and_also_when_that_is_gone(
     assert discord_peer.texts("11")[-2:] == ["late", "without"]
 
 
+async def test_a_person_can_be_written_to_first(discord_peer: DiscordPeer) -> None:
+    async with opened(discord_peer) as adapter:
+        discord_peer.faults.add("POST direct channel", Fault("lost"))
+        with pytest.raises(NotTaken):
+            await say(adapter, Target("discord", "@500"), "hello")
+        for n in range(2):
+            await say(adapter, Target("discord", "@500"), f"hello {n}", str(n))
+        with pytest.raises(Rejected):
+            await say(adapter, Target("discord", "@ana"), "hello")
+    assert discord_peer.texts("1500") == ["hello 0", "hello 1"]
+    assert len(discord_peer.calls("POST direct channel")) == 2
+
+
+async def test_an_answer_that_grew_in_a_thread_that_was_archived_is_sent_anew(
+    discord_peer: DiscordPeer,
+) -> None:
+    async with opened(discord_peer) as adapter:
+        (sent,) = await say(adapter, CHANNEL, "half")
+        archived = Fault("status", 400, "Thread is archived", parameters={"code": 50083})
+        discord_peer.faults.add("PATCH message", archived)
+        with pytest.raises(Gone):
+            await adapter.edit(CHANNEL, sent, Piece("whole"))
+
+
 # -- lost answers and pauses --------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ CALLS = (
     ("post", "/channels/{channel_id}/messages"),
     ("patch", "/channels/{channel_id}/messages/{message_id}"),
     ("post", "/channels/{channel_id}/messages/{message_id}/threads"),
+    ("post", "/users/@me/channels"),
     ("put", "/applications/{application_id}/commands"),
     ("post", "/interactions/{interaction_id}/{interaction_token}/callback"),
     ("patch", "/webhooks/{webhook_id}/{webhook_token}/messages/@original"),

@@ -24,6 +24,7 @@ from tests.peers.serving import LoopbackServer, cut
 TOKEN = "peer.discord.token"
 _CALLS: tuple[tuple[str, str, str], ...] = (
     ("GET", r"users/@me", "GET me"),
+    ("POST", r"users/@me/channels", "POST direct channel"),
     ("GET", r"applications/@me", "GET application"),
     ("GET", r"channels/(\d+)", "GET channel"),
     ("GET", r"channels/(\d+)/messages", "GET messages"),
@@ -227,6 +228,7 @@ class DiscordPeer:
         app = {"id": BOT_ID, "flags": world.app_flags, "interactions_endpoint_url": world.endpoint}
         works: dict[str, Callable[[], Any]] = {
             "GET me": lambda: world.bot,
+            "POST direct channel": lambda: world.open_direct(body["recipient_id"]),
             "GET application": lambda: app,
             "GET channel": lambda: world.channel(parts[0]).wire(),
             "GET messages": lambda: _page(world.channel(parts[0]).messages, query),

@@ -14,6 +14,7 @@ _PATHS = {
     "POST message": "POST /channels/{channel_id}/messages",
     "PATCH message": "PATCH /channels/{channel_id}/messages/{message_id}",
     "POST thread": "POST /channels/{channel_id}/messages/{message_id}/threads",
+    "POST direct channel": "POST /users/@me/channels",
     "PUT commands": "PUT /applications/{application_id}/commands",
     "POST interaction": "POST /interactions/{interaction_id}/{interaction_token}/callback",
     "PATCH interaction": "PATCH /webhooks/{webhook_id}/{webhook_token}/messages/@original",

@@ -177,6 +177,11 @@ class World:
         found = [c for c in self.channels.values() if c.guild == guild and not c.forbidden]
         return [c.wire() for c in found if (c.kind == "thread") == threads]
 
+    def open_direct(self, person: str) -> dict[str, Any]:
+        """The direct channel with a person: 1 and their number."""
+        name = f"1{person}"
+        return (self.channels.get(name) or self.add_channel(name, "dm")).wire()
+
     def see_typing(self, channel: str) -> None:
         """The bot writes something there."""
         self.channel(channel)
