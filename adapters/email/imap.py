@@ -26,6 +26,7 @@ __all__ = ["ImapConnection", "Refusal", "open_imap"]
 _T = TypeVar("_T")
 logging.getLogger("aioimaplib").setLevel(logging.WARNING)  # below that it logs mails
 _CONNECT = 20.0
+_PIECE = 8192
 _LONG = 4.0
 """Times the usual wait: for what takes a server longer."""
 _COUNT = re.compile(rb"\* (\d+) (EXISTS|EXPUNGE)$")
@@ -70,7 +71,8 @@ class _Protocol(IMAP4ClientProtocol):  # type: ignore[misc]  # the library has n
 
     def data_received(self, d: bytes) -> None:
         try:
-            super().data_received(d)
+            for start in range(0, len(d), _PIECE):  # the library takes one call deeper for each line
+                super().data_received(d[start : start + _PIECE])
         except Exception as e:  # noqa: BLE001  raised in a callback it would leave all waiters hanging
             self.fail(f"unreadable answer: {type(e).__name__}")
 

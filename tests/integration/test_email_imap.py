@@ -243,6 +243,18 @@ async def test_a_server_that_repeats_what_it_has_is_not_asked_without_end(imap: 
     assert len(imap.asked("UID SEARCH")) <= 6
 
 
+async def test_thousands_of_removed_mails_are_heard_without_losing_the_connection(imap: ScriptedImap) -> None:
+    desk = Watcher()
+    imap.mails = [(uid, b"old") for uid in range(1, 5001)]
+    async with running(adapter(imap), desk):
+        await imap.wait_for(lambda: len(imap.asked("IDLE")) == 1)
+        imap.mails = imap.mails[-1:]
+        imap.say("* 1 EXPUNGE\r\n" * 4999)
+        imap.add(5001, mail("still heard"))
+        await desk.until(lambda: len(desk.events) == 1)
+    assert imap.logins == 1
+
+
 async def test_a_server_that_greets_with_goodbye_is_tried_again(imap: ScriptedImap) -> None:
     clock, desk = FakeClock(), Watcher()
     imap.greeting = "* BYE too many connections"

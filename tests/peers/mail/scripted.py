@@ -66,6 +66,11 @@ class ScriptedImap:
             for writer in self._idling:
                 writer.write(f"* {len(self.mails)} EXISTS\r\n".encode())
 
+    def say(self, lines: str) -> None:
+        """Tell who waits in IDLE something."""
+        for writer in self._idling:
+            writer.write(lines.encode())
+
     def cut(self) -> None:
         """Drop all connections."""
         for writer in self._writers:
