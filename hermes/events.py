@@ -103,7 +103,8 @@ class Event:
     the key.
     history: messages that come before, only used to start a new session (API without a session).
     volatile: nobody can come back for the answer; a restart or `abandon` cancels it instead of resuming.
-    private_notice: the chat is private enough for a pairing code.
+    private_notice: the chat is private enough for a pairing code, and in it the sender is who he says: only so do
+    accounts that were joined count.
     unsupported: what the message holds that the agent cannot take ("photo", "voice"), when there is no text
     to answer.
     untrusted: the text was written by a machine or stranger and is marked so for the model (webhook
