@@ -285,8 +285,8 @@ def _account(me: object) -> str:
 
 
 def _receipt(sent: object) -> Receipt:
-    if isinstance(sent, dict) and isinstance(sent.get("id"), str):
-        return Receipt(sent["id"])
+    if isinstance(sent, dict) and sent.get("id"):
+        return Receipt(str(sent["id"]))
     raise OutcomeUnknown("Discord's answer to a message has no id.")
 
 

@@ -240,10 +240,12 @@ def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _id(holder: Mapping[str, Any], key: str) -> str:
+    """An id: digits, as text (https://discord.com/developers/docs/reference#snowflakes)."""
     value = holder.get(key)
-    if not isinstance(value, str) or not (value.isascii() and value.isdigit()) or len(value) > 20:
+    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if not (text.isascii() and text.isdigit()) or len(text) > 20:
         raise ValueError(f"{key} is no id")
-    return value
+    return text
 
 
 def _text(holder: Mapping[str, Any], key: str) -> str:

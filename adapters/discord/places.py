@@ -19,7 +19,7 @@ _log = structlog.get_logger("adapters.discord")
 _THREADS = (10, 11, 12)
 _DIRECT = (1, 3)
 _KEPT = 4096
-_TRIES = 5
+_TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,9 @@ class Places:
             except (Rejected, Unauthorized):
                 return Place()
             except AdapterError as e:
-                told = e.retry_after if isinstance(e, NotTaken) else None
+                told = e.retry_after if isinstance(e, NotTaken) else 0.5 * 2**attempt
+                if told is None:  # it was not Discord that answered
+                    return None
                 _log.info("discord.place_unknown", channel=channel, error=str(e))
-                await self._clock.sleep(min(10.0, told if told is not None else 0.5 * 2**attempt))
+                await self._clock.sleep(min(10.0, told))
         return None

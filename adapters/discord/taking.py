@@ -182,9 +182,9 @@ class Taking:
         return await self._around.places.of(channel)
 
     async def _command(self, interaction: Any) -> Parsed:  # noqa: ANN401  JSON
-        place = read_place(interaction.get("channel") if isinstance(interaction, Mapping) else None)
-        if isinstance(interaction, Mapping) and "guild_id" not in interaction:
-            place = Place(direct=True)
+        channel = interaction.get("channel") if isinstance(interaction, Mapping) else None
+        is_told = isinstance(channel, Mapping) and "guild_id" in interaction
+        place = read_place(channel) if is_told else await self._place(interaction)
         return parse_interaction(interaction, self._reading, place)
 
     def _saw(self, message: Any, *, live: bool = False) -> None:  # noqa: ANN401  JSON
