@@ -115,9 +115,9 @@ class Folder:
         found = {f.uid: f for line in lines if (f := _found(bytes(line))) is not None}
         return [found[uid] for uid in uids if uid in found]
 
-    async def fetch(self, mail: Found) -> bytes | None:
+    async def fetch(self, mail: Found, *, whole: bool = True) -> bytes | None:
         """A mail, or the beginning of one that is too big; `None` when the server gives nothing for it."""
-        part = "BODY.PEEK[]" if mail.size <= self._max_size else f"BODY.PEEK[]<0.{_BEGINNING}>"
+        part = "BODY.PEEK[]" if whole and mail.size <= self._max_size else f"BODY.PEEK[]<0.{_BEGINNING}>"
         for _ in range(2):
             lines = await self._connection.fetch(str(mail.uid), f"(UID {part})")
             literals = [bytes(line) for line in lines if isinstance(line, bytearray)]

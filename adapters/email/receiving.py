@@ -27,8 +27,9 @@ _BATCH = 20
 _BYTES = 8_000_000
 """A batch ends with the mail that makes it bigger: what is held in memory at once stays bounded."""
 _POLL = 60.0
-_TRIES = 3
-"""Connections on which a mail that the server does not give is asked for."""
+_TRIES, _WHOLE_TRIES = 6, 3
+"""Connections on which a mail is asked for, and of these on which the whole of it is: a mail that the server cannot
+give, or that breaks the connection, must not make us deaf for all others."""
 
 
 class Receiving:
@@ -39,7 +40,7 @@ class Receiving:
         self._reading = reading
         self._clock = clock
         self._guard = LoopGuard(settings.thread_rate, settings.sender_rate)
-        self._refused: dict[int, int] = {}
+        self._failed: dict[int, int] = {}
         self._stored: Position | None = None
         self._name = f"position:{reading.address}:{settings.folder}"
 
@@ -106,17 +107,30 @@ class Receiving:
         for number, mail in enumerate(waiting):
             if size >= _BYTES:
                 return mails, list(waiting[number:])
-            raw = await folder.fetch(mail)
+            raw = await self._raw(folder, mail)
             size += len(raw or b"")
             mails.append((mail, await self._parsed(mail, raw)))
         return mails, []
 
+    async def _raw(self, folder: Folder, mail: Found) -> bytes | None:
+        """A mail. One that cannot be had is asked for on some connections, then for its beginning, then no more: `None`."""
+        tries = self._failed.get(mail.uid, 0)
+        if tries >= _TRIES:
+            return None
+        try:
+            raw = await folder.fetch(mail, whole=tries < _WHOLE_TRIES)
+        except AdapterError:
+            self._failed[mail.uid] = tries + 1
+            raise
+        if raw is None:
+            self._failed[mail.uid] = tries + 1
+            raise AdapterError(f"The IMAP server gives nothing for mail {mail.uid}.")
+        self._failed.pop(mail.uid, None)
+        return raw
+
     async def _parsed(self, mail: Found, raw: bytes | None) -> Parsed:
         if raw is None:
-            tries = self._refused[mail.uid] = self._refused.get(mail.uid, 0) + 1
-            if tries < _TRIES:
-                raise AdapterError(f"The IMAP server gives nothing for mail {mail.uid}.")
-            return Unparsable("", f"the server gives nothing for mail {mail.uid}")
+            return Unparsable("", f"the server does not give mail {mail.uid}")
         return await asyncio.to_thread(parse_mail, raw, mail.size, mail.at, self._reading)
 
     async def _commit(self, items: Sequence[Parsed], position: Position, intake: Intake) -> Sequence[Verdict]:

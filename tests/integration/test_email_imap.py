@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from aiohttp import web
@@ -106,9 +106,12 @@ async def test_EM_23_odd_answers_to_fetch_lose_no_mail(imap: ScriptedImap, shape
     assert stored(desk)["uid"] == 2
 
 
-async def test_EM_23_a_mail_that_the_server_never_gives_is_put_aside(imap: ScriptedImap) -> None:
+@pytest.mark.parametrize("shape", ["no literal", "refused"])
+async def test_EM_23_a_mail_that_the_server_never_gives_is_put_aside(
+    imap: ScriptedImap, shape: Literal["no literal", "refused"]
+) -> None:
     clock, desk = FakeClock(), Watcher()
-    imap.fetch = "no literal"
+    imap.fetch = shape
     imap.add(1, mail("never given"))
     async with running(adapter(imap, clock, first_start="all"), desk):
         await pass_time(clock, 600, lambda: bool(desk.unparsable))
@@ -116,6 +119,8 @@ async def test_EM_23_a_mail_that_the_server_never_gives_is_put_aside(imap: Scrip
         imap.add(2, mail("the next"))
         await pass_time(clock, 600, lambda: bool(desk.events))
     assert [type(u) for u in desk.unparsable] == [Unparsable]
+    assert imap.logins == 7
+    assert any(c.endswith("<0.262144>)") for c in imap.asked("UID FETCH 1 "))
 
 
 async def test_EM_24_a_mail_is_marked_as_read_after_it_was_stored_and_fetched_without_marking(

@@ -14,7 +14,7 @@ from typing import Literal
 from tests.peers.journal import Changes
 
 TOKEN = "a-token"
-FetchShape = Literal["plain", "no literal once", "no literal", "flags inside", "uid behind"]
+FetchShape = Literal["plain", "no literal once", "no literal", "flags inside", "uid behind", "refused"]
 
 
 @dataclass
@@ -133,6 +133,8 @@ class ScriptedImap:
             case "STATUS":
                 return [f'* STATUS "INBOX" (MESSAGES {len(self.mails)})', done]
             case "UID":
+                if self.fetch == "refused" and "BODY" in command:
+                    done = f"{tag} NO [SERVERBUG] broken"
                 return [*self._uid(command), done]
             case "IDLE":
                 return self._idle(tag, writer)
@@ -197,7 +199,7 @@ class ScriptedImap:
             case "no literal once":
                 self.fetch = "plain"
                 return [f"* {number} FETCH (UID {uid})"]
-            case "no literal":
+            case "no literal" | "refused":
                 return [f"* {number} FETCH (UID {uid})"]
             case "flags inside":
                 head = f"* {number} FETCH (UID {uid} BODY[] ".encode()
