@@ -1,23 +1,21 @@
-"""The adapter: signs in, keeps a gateway connection, sends."""
+"""The adapter: one bot that listens and sends."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import structlog
 
 from adapters.discord.answers import Answers
 from adapters.discord.bots import BotBook
 from adapters.discord.client import Rest
-from adapters.discord.commands import is_same, menu
+from adapters.discord.commands import menu
 from adapters.discord.direct import DirectChannels
 from adapters.discord.failures import Refused
 from adapters.discord.gap import Gap
-from adapters.discord.gateway import Dispatch, Dropped, Link, Session, intents_for
+from adapters.discord.gateway import Dispatch, Link, Session, intents_for
+from adapters.discord.life import Life, together
 from adapters.discord.parse import Reading
 from adapters.discord.places import Places
 from adapters.discord.render import render
@@ -36,12 +34,11 @@ from adapters.discord.threads import Threads
 from adapters.markdown.live import settled
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
-from hermes.errors import AdapterError, Gone, NotTaken, OutcomeUnknown, Unauthorized, Unreachable
+from hermes.errors import Gone, OutcomeUnknown
 from hermes.events import Target
 
 __all__ = ["Discord", "build"]
 
-_log = structlog.get_logger("adapters.discord")
 _PACE = Pace(bot=Rate(50, 1), chat=Rate(5, 5))
 """https://discord.com/developers/docs/topics/rate-limits#global-rate-limit; the channel's is what is seen there."""
 _NONCE_HELD = 120.0
@@ -49,11 +46,6 @@ _NONCE_HELD = 120.0
 _TRIED = 1024
 _EVENTS = 1000
 """Events that wait for the store. When there are more, reading stops; Discord then sends them again on a resume."""
-_LONGEST_PAUSE, _LONGEST_KNOCK = 60.0, 240.0
-"""Seconds. Discord allows 1,000 new sessions a day, so what lets us in and throws us out is asked less often."""
-_STEP = 60.0
-_STEADY = 120.0
-"""Seconds after which a connection counts as good."""
 
 
 class Discord:
@@ -83,7 +75,8 @@ class Discord:
     async def run(self, intake: Intake) -> None:
         """Listen until cancelled; failures that pass are waited out here. Raises `Unauthorized`."""
         intake.state("connecting")
-        account = await self._sign_in(intake)
+        life = Life(self._rest, self._clock, self._context.instance, intake)
+        account = await life.sign_in()
         name = f"seen:{account}"
         mark = await stored_mark(intake, name, self._clock)
         link = Link(
@@ -102,10 +95,11 @@ class Discord:
         )
         events: asyncio.Queue[Dispatch] = asyncio.Queue(_EVENTS)
         taking = Taking(self._reading(account), mark, name, around)
-        await _together(
-            self._keep_linked(link, events, intake),
+        wanted = menu(self._context.commands) if self._settings.slash_commands else None
+        await together(
+            life.keep_linked(link, events),
             taking.run(events, intake),
-            self._offer_commands(),
+            life.offer(wanted),
             name=self._context.instance,
         )
 
@@ -121,61 +115,6 @@ class Discord:
             allow_bots=s.allow_bots,
             auto_thread=s.auto_thread,
         )
-
-    async def _sign_in(self, intake: Intake) -> str:
-        """Learn who we are."""
-        failures = 0
-        while True:
-            try:
-                return _account(await self._rest.call("GET", "/users/@me", name="GET me"))
-            except Unauthorized:
-                raise
-            except AdapterError as e:
-                failures += 1
-                await self._pause(e, failures, intake)
-
-    async def _keep_linked(self, link: Link, events: asyncio.Queue[Dispatch], intake: Intake) -> None:
-        """One connection after the other."""
-        failures = 0
-        while True:
-            began = self._clock.monotonic()
-            try:
-                await link.run(events.put, intake.alive)
-            except Unauthorized:
-                raise
-            except AdapterError as e:
-                lived = self._clock.monotonic() - began > _STEADY
-                failures = 1 if lived else failures + 1
-                if not isinstance(e, Dropped) or failures > 1:
-                    await self._pause(e, failures, intake)
-                elif link.session is None:
-                    # https://discord.com/developers/docs/events/gateway#resuming: wait one to five seconds
-                    await self._clock.sleep(random.uniform(1.0, 5.0))
-
-    async def _pause(self, error: AdapterError, failures: int, intake: Intake) -> None:
-        """Say what is wrong, and wait. A server that answers is alive, however long it makes us wait."""
-        intake.state("connecting", str(error))
-        _log.warning("discord.not_connected", instance=self._context.instance, error=str(error))
-        pause = _pause_after(error, failures, random.random())
-        while pause > 0:
-            if not isinstance(error, Unreachable | OutcomeUnknown):
-                intake.alive()
-            step = min(_STEP, pause)
-            await self._clock.sleep(step)
-            pause -= step
-
-    async def _offer_commands(self) -> None:
-        """Fill the platform's menu, best effort."""
-        if not self._settings.slash_commands:
-            return
-        wanted = menu(self._context.commands)
-        try:
-            app = await self._rest.call("GET", "/applications/@me", name="GET application")
-            path = f"/applications/{app['id']}/commands"
-            if not is_same(await self._rest.call("GET", path, name="GET commands"), wanted):
-                await self._rest.call("PUT", path, wanted, name="PUT commands")
-        except (AdapterError, KeyError, TypeError) as e:
-            _log.info("discord.no_command_menu", instance=self._context.instance, error=str(e))
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:
         """See `Adapter.render`; `Piece.text` is Discord's Markdown, `Piece.format` says what it answers."""
@@ -270,44 +209,7 @@ def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
     return Discord(settings, context)
 
 
-def _pause_after(error: AdapterError, failures: int, chance: float) -> float:
-    """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads what fails together."""
-    if isinstance(error, NotTaken) and error.retry_after is not None:
-        return error.retry_after
-    longest = _LONGEST_PAUSE if isinstance(error, Unreachable) else _LONGEST_KNOCK
-    return min(longest, float(2 ** min(failures, 10))) * (0.5 + chance / 2)
-
-
-def _account(me: object) -> str:
-    if isinstance(me, dict) and str(me.get("id", "")).isdigit():
-        return str(me["id"])
-    raise AdapterError("Discord's answer about the bot has no id; check base_url.")
-
-
 def _receipt(sent: object) -> Receipt:
     if isinstance(sent, dict) and sent.get("id"):
         return Receipt(str(sent["id"]))
     raise OutcomeUnknown("Discord's answer to a message has no id.")
-
-
-async def _together(
-    linked: Coroutine[Any, Any, None],
-    taking: Coroutine[Any, Any, None],
-    menu: Coroutine[Any, Any, None],
-    *,
-    name: str,
-) -> None:
-    """Run until the connection or the taking ends; then all end."""
-    tasks = [
-        asyncio.create_task(linked, name=f"gateway {name}"),
-        asyncio.create_task(taking, name=f"taking {name}"),
-    ]
-    offer = asyncio.create_task(menu, name=f"commands {name}")
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in (*tasks, offer):
-            task.cancel()
-        await asyncio.wait((*tasks, offer), timeout=4.0)
