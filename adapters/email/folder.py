@@ -25,6 +25,7 @@ _STATUS = re.compile(rb"\[?(UIDVALIDITY|UIDNEXT) (\d+)")
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _UID = re.compile(rb"\bUID (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]+)"')
+_ANSWERED = re.compile(rb"FLAGS \([^)]*\\Answered", re.IGNORECASE)
 _NO_BODY = re.compile(rb'BODY\[\](?:<0>)? (NIL|"")')
 
 
@@ -62,11 +63,12 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A mail in the folder. size: bytes. at: when the server got it, epoch seconds."""
+    """A mail in the folder. size: bytes. at: when the server got it, epoch seconds. answered: somebody has done so."""
 
     uid: int
     size: int
     at: float | None
+    answered: bool = False
 
 
 class Folder:
@@ -109,9 +111,9 @@ class Folder:
         return sorted({uid for uid in found if uid > position.uid})
 
     async def describe(self, uids: Sequence[int]) -> list[Found]:
-        """Size and age of mails; those that are gone are left out."""
+        """Size, age and flags of mails; those that are gone are left out."""
         names = ",".join(map(str, uids))
-        lines = await self._connection.fetch(names, "(UID RFC822.SIZE INTERNALDATE)")
+        lines = await self._connection.fetch(names, "(UID FLAGS RFC822.SIZE INTERNALDATE)")
         found = {f.uid: f for line in lines if (f := _found(bytes(line))) is not None}
         return [found[uid] for uid in uids if uid in found]
 
@@ -136,7 +138,8 @@ def _found(line: bytes) -> Found | None:
     uid, size, date = _UID.search(line), _SIZE.search(line), _DATE.search(line)
     if uid is None:
         return None
-    return Found(int(uid[1]), int(size[1]) if size else 0, _time(date[1]) if date else None)
+    answered = _ANSWERED.search(line) is not None
+    return Found(int(uid[1]), int(size[1]) if size else 0, _time(date[1]) if date else None, answered)
 
 
 def _time(text: bytes) -> float | None:

@@ -241,9 +241,9 @@ class ImapConnection:
         """What FETCH answers: lines as `bytes`, literals as `bytearray`."""
         return (await self.call("UID FETCH", self._client.uid("fetch", uids, items), _LONG))[:-1]
 
-    async def mark_seen(self, uids: str) -> None:
-        """Mark mails as read."""
-        await self.call("UID STORE", self._client.uid("store", uids, "+FLAGS.SILENT (\\Seen)"))
+    async def mark(self, uids: str, flags: str) -> None:
+        """Give flags to mails."""
+        await self.call("UID STORE", self._client.uid("store", uids, f"+FLAGS.SILENT ({flags})"))
 
     async def append(self, content: bytes, folder: str) -> None:
         """Put a mail into a folder, as read."""

@@ -17,7 +17,7 @@ from hermes import failpoint
 from hermes.adapter import Intake
 from hermes.clock import Clock
 from hermes.errors import AdapterError, StoreUnavailable
-from hermes.events import Event, Parsed, Unparsable, Verdict, Watermark
+from hermes.events import Event, Ignored, Parsed, Unparsable, Verdict, Watermark
 
 __all__ = ["Receiving"]
 
@@ -107,6 +107,9 @@ class Receiving:
         for number, mail in enumerate(waiting):
             if size >= _BYTES:
                 return mails, list(waiting[number:])
+            if mail.answered:
+                mails.append((mail, Ignored("answered already")))
+                continue
             raw = await self._raw(folder, mail)
             size += len(raw or b"")
             mails.append((mail, await self._parsed(mail, raw)))
@@ -157,12 +160,17 @@ class Receiving:
     async def _mark(
         self, connection: ImapConnection, mails: Sequence[Found], verdicts: Sequence[Verdict]
     ) -> None:
-        """What was left alone stays unread, so that people find it."""
+        """What was left alone stays as it is, so that people find it.
+
+        The mark "answered" stays with the mail when our own memory of it is lost: nobody is answered twice after the home came
+        back from a backup, or where a person was faster.
+        """
         taken = [m.uid for m, v in zip(mails, verdicts, strict=True) if v.kind in ("accepted", "duplicate")]
-        if not taken or not self._settings.mark_seen:
+        if not taken:
             return
+        flags = "\\Seen \\Answered" if self._settings.mark_seen else "\\Answered"
         try:
-            await connection.mark_seen(",".join(map(str, taken)))
+            await connection.mark(",".join(map(str, taken)), flags)
         except Refusal as e:
             _log.info("email.not_marked", instance=self._reading.instance, error=str(e))
 

@@ -135,7 +135,7 @@ async def test_EM_24_a_mail_is_marked_as_read_after_it_was_stored_and_fetched_wi
         desk.is_full = False
         await pass_time(clock, 60, lambda: bool(desk.events))
         await imap.wait_for(lambda: bool(imap.asked("UID STORE")))
-    assert imap.asked("UID STORE") == ["UID STORE 1 +FLAGS.SILENT (\\Seen)"]
+    assert imap.asked("UID STORE") == ["UID STORE 1 +FLAGS.SILENT (\\Seen \\Answered)"]
     assert all("PEEK" in c for c in imap.asked("UID FETCH") if "BODY" in c)
 
 

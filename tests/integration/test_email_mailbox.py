@@ -58,3 +58,20 @@ async def test_a_mail_comes_in_and_its_answer_goes_out_in_its_thread(post: Post)
     filed = await asyncio.to_thread(box.mails, "Sent")
     await asyncio.to_thread(box.close)
     assert [m["Message-ID"] for m in filed] == [f"<{receipt.message_id}>"]
+
+
+async def test_after_the_home_came_back_from_a_backup_nobody_is_answered_twice(post: Post) -> None:
+    desk = Watcher()
+    async with running(post.adapter(), desk):
+        await desk.until_state("connected")
+        backup = dict(desk.watermarks)
+        await post.deliver(mail("answered after the backup"))
+        await desk.until(lambda: len(desk.events) == 1)
+        await post.deliver(mail("a machine's", Auto_Submitted="auto-replied"))
+        await desk.until(lambda: len(desk.ignored) == 1)
+    restored = Watcher(watermarks=backup)
+    async with running(post.adapter(), restored):
+        await post.deliver(mail("new"))
+        await restored.until(lambda: len(restored.events) == 1)
+    assert restored.events[0].text.endswith("new")
+    assert restored.ignored == ["answered already", "automatic mail"]
