@@ -27,10 +27,11 @@ async def test_D6_the_default_pace_meets_no_429_and_another_channel_does_not_wai
             await g.send(f"{n}", chat="11", reply_to=(Target("telegram", "11"),))
         await discord_peer.wait_for(lambda: len(discord_peer.texts("11")) == 5)
         await g.send("other", chat="5")
-        await discord_peer.wait_text("5", "echo: other", 3)
-        assert len(discord_peer.texts("11")) < 7
         await discord_peer.wait_for(lambda: len(discord_peer.texts("11")) == 7)
+        await discord_peer.wait_text("5", "echo: other")
     await adapter.aclose()
+    places = [call.params["where"] for call in discord_peer.calls("POST message")]
+    assert places.index("5") < 7  # before the last of the other channel
     assert discord_peer.texts("11") == [f"echo: {n}" for n in range(7)]
     assert [c for c in discord_peer.calls() if c.status == 429] == []
 
