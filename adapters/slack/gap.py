@@ -28,11 +28,9 @@ _PAGE = "100"
 def as_delivery(chat: str, message: Mapping[str, Any]) -> JSONObject:
     """A message of the history as the event that told of it. Pure.
 
-    The history shows it as it is now: edited, and as the root of a thread when somebody has answered it since.
+    The history shows it as it is now: what was edited since counts as its first version.
     """
     event: dict[str, Any] = {key: value for key, value in message.items() if key != "edited"}
-    if event.get("thread_ts") == event.get("ts"):
-        event.pop("thread_ts", None)
     return {"type": "event_callback", "event": {**event, "type": "message", "channel": chat}}
 
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adapters.slack.files import read_files, word_for
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
-from hermes.events import ChatKind, Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.events import ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target, Unparsable
 from hermes.messages import scrub_surrogates
 
 __all__ = ["Account", "Reading", "parse_delivery"]
 
 _TS = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
-_EDITS = {"message_changed": "edited", "message_deleted": "deleted", "bot_message": "bot message"}
 _RAW = 64 * 1024
 
 
@@ -80,6 +79,10 @@ def _raw(payload: object) -> str:
 def _callback(payload: Mapping[str, Any], reading: Reading) -> Parsed:
     event = _mapping(payload.get("event"), "event")
     match event.get("type"):
+        case "message" if event.get("subtype") == "message_changed":
+            return _changed(event, reading)
+        case "message" if event.get("subtype") == "message_deleted":
+            return Deleted(_id(event, "channel"), _number(event, "deleted_ts"))
         case "message":
             return _message(event, reading, is_mention=False)
         case "app_mention":
@@ -91,12 +94,28 @@ def _callback(payload: Mapping[str, Any], reading: Reading) -> Parsed:
     raise ValueError("the event has no type")
 
 
+def _changed(event: Mapping[str, Any], reading: Reading) -> Parsed:
+    """A new version of a message. That a link was unfolded, or a thread begun, changes no word of it."""
+    message, before = event.get("message"), event.get("previous_message")
+    if not isinstance(message, Mapping):
+        return Ignored("edited")
+    if message.get("subtype") == "tombstone":  # deleted, but its thread goes on
+        return Deleted(_id(event, "channel"), _number(message, "ts"))
+    if not isinstance(message.get("edited"), Mapping):
+        return Ignored("edited")
+    if isinstance(before, Mapping) and before.get("text") == message.get("text"):
+        return Ignored("edited")
+    place = {"channel": event.get("channel"), "channel_type": event.get("channel_type")}
+    found = _message({**message, **place}, reading, is_mention=False)
+    return replace(found, edited=True) if isinstance(found, Event) else found
+
+
 def _message(event: Mapping[str, Any], reading: Reading, *, is_mention: bool) -> Parsed:
     subtype = _text(event, "subtype") or None
     if event.get("user") == reading.account.user or _bot(event) == reading.account.bot != "":
         return Ignored("own message")
     if subtype not in _SPOKEN or event.get("hidden") is True:
-        return Ignored(_EDITS.get(str(subtype), "service message"))
+        return Ignored("bot message" if subtype == "bot_message" else "service message")
     if _bot(event) or event.get("user") == "USLACKBOT":
         return Ignored("bot message")
     said = read_text(_text(event, "text"), reading.account.user)
@@ -117,6 +136,9 @@ def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Rea
     chat, number, user = _id(event, "channel"), _number(event, "ts"), _id(event, "user")
     kind = _kind(chat, event)
     begun = _number(event, "thread_ts") if event.get("thread_ts") is not None else None
+    begun = (
+        None if begun == number else begun
+    )  # it was answered since, and still is the thread's first message
     thread = begun
     if kind == "group" and begun is None and reading.reply_in == "thread":
         thread = number

@@ -139,7 +139,13 @@ class Taking:
 
 def _join(threads: Threads, item: Parsed) -> str | None:
     """The thread in which this message makes us take part, if that is new."""
-    if not isinstance(item, Event) or item.kind != "group" or item.thread is None or not item.addressed:
+    if (
+        not isinstance(item, Event)
+        or item.edited
+        or item.kind != "group"
+        or item.thread is None
+        or not item.addressed
+    ):
         return None
     name = thread_name(item.chat, item.thread)
     return name if threads.join(name) else None

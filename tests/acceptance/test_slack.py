@@ -60,6 +60,15 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     assert "root" in str(house.asked())
     assert len(slack.texts("C1", "100.1")) == len(slack.texts("C1")) == 2
 
+    # SL-14: what is changed after its answer is not answered again
+    old = await slack.push(f"{US} old", "C6", ts="107.1")
+    await slack.wait_text("C6", "] old")
+    new = {**old.payload["event"], "text": f"{US} new", "edited": {"user": "U1", "ts": "108.1"}}
+    await slack.push_raw({"type": "message", "subtype": "message_changed", "channel": "C6", "message": new})
+    await slack.push_raw(
+        {"type": "message", "subtype": "message_deleted", "channel": "C6", "deleted_ts": "107.1"}
+    )
+
     # SL-10: acknowledged at once, also when it comes again while the turn runs
     slow = await slack.push(f"{US} slow [[delay=1500]]", "C2", ts="110.1")
     await slack.links.deliver("events_api", slow.payload, attempt=1)
@@ -96,7 +105,7 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     await slack.acknowledged()
     await house.stop()
 
-    wanted = {"D1": 2, "C1": 3, "C2": 1, "C3": 3, "D2": 1, "C4": 1, "D3": 1, "C5": 1, "D4": 1}
+    wanted = {"D1": 2, "C1": 3, "C2": 1, "C3": 3, "D2": 1, "C4": 1, "D3": 1, "C5": 1, "C6": 1, "D4": 1}
     assert {name: len(slack.texts(name)) for name in slack.channels} == wanted
     sources = [m.source for place in slack.channels.values() for m in place.messages if m.user == USER]
     assert [token for source in sources for token in pings(source)] == []

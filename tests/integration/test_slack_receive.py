@@ -98,13 +98,15 @@ async def test_SL_14_and_SL_18_edits_deletions_joins_and_own_words_are_no_messag
     slack_peer: SlackPeer,
 ) -> None:
     own = {"type": "message", "channel": "D1", "ts": "9.1", "text": "mine", "user": USER, "bot_id": BOT}
+    edited = {"edited": {"user": "U1", "ts": "9.9"}}
     changed = {"type": "message", "subtype": "message_changed", "channel": "D1", "ts": "9.2", "hidden": True}
     desk = Desk()
     async with running(slack_peer, desk):
         await slack_peer.connected()
         for event in (
-            {**changed, "message": own},
+            {**changed, "message": {**own, **edited}},
             {**changed, "message": {**own, "user": "U1", "bot_id": None}},
+            changed,
             {
                 "type": "message",
                 "subtype": "message_deleted",
@@ -120,8 +122,9 @@ async def test_SL_14_and_SL_18_edits_deletions_joins_and_own_words_are_no_messag
             await slack_peer.push_raw(event)
         await slack_peer.acknowledged()
     assert (desk.events, desk.unparsable) == ([], [])
+    assert [(d.chat, d.message_id) for d in desk.deleted] == [("D1", "9.1")]
     assert desk.ignored == [
-        "edited", "edited", "deleted", "service message", "own message", "bot message", "own message",
+        "own message", "edited", "edited", "service message", "own message", "bot message", "own message",
     ]  # fmt: skip
 
 

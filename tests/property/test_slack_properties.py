@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adapters.markdown.mrkdwn import escape, render_mrkdwn
 from adapters.slack.markup import read_text, unescape
 from adapters.slack.parse import Account, Reading, parse_delivery
-from hermes.events import Event, Ignored, Unparsable
+from hermes.events import Deleted, Event, Ignored, Unparsable
 from tests.peers.slack import displayed
 from tests.peers.slack.mrkdwn import pings
 from tests.peers.telegram import units
@@ -44,9 +44,16 @@ KEYS = (
     "bot_id",
     "edited",
     "files",
+    "message",
+    "deleted_ts",
 )
 events = st.fixed_dictionaries(
-    {}, optional={key: json_values | st.sampled_from(["message", "app_mention", "C1", "1.1"]) for key in KEYS}
+    {},
+    optional={
+        key: json_values
+        | st.sampled_from(["message", "app_mention", "message_changed", "message_deleted", "C1", "1.1"])
+        for key in KEYS
+    },
 )
 
 
@@ -93,4 +100,4 @@ def test_only_whole_tokens_may_notify(allowed: Any, text: str) -> None:
 @given(st.sampled_from(["events_api", "slash_commands", "interactive", "x"]), events | json_values)
 def test_a_delivery_never_raises(kind: str, event: Any) -> None:
     for payload in (event, {"event": event}):
-        assert isinstance(parse_delivery(kind, payload, READING), Event | Ignored | Unparsable)
+        assert isinstance(parse_delivery(kind, payload, READING), Event | Deleted | Ignored | Unparsable)

@@ -8,7 +8,7 @@ import pytest
 from adapters.slack.markup import read_text
 from adapters.slack.parse import Account, Reading, parse_delivery
 from adapters.slack.threads import Threads, thread_name
-from hermes.events import Event, Ignored, Unparsable, event_from_json, event_to_json
+from hermes.events import Deleted, Event, Ignored, Unparsable, event_from_json, event_to_json
 
 ACCOUNT = Account("T1", "UBOT", "B1")
 READING = Reading("slack", ACCOUNT, commands=frozenset({"help", "stop"}))
@@ -20,6 +20,7 @@ MESSAGE = {
     "text": "hi",
     "ts": "100.1",
 }
+CHANGED = {**MESSAGE, "text": "ho", "edited": {"user": "U1", "ts": "101.0"}}
 
 
 def parsed(reading: Reading = READING, **event: Any) -> Event:
@@ -180,7 +181,10 @@ def test_threads_are_kept_bounded_and_in_order() -> None:
         ({"user": None, "bot_id": "B2", "subtype": "bot_message"}, "bot message"),
         ({"user": "USLACKBOT"}, "bot message"),
         ({"subtype": "message_changed", "user": None, "text": None}, "edited"),
-        ({"subtype": "message_deleted", "user": None}, "deleted"),
+        ({"subtype": "message_changed", "message": {**MESSAGE, "text": "unfurled"}}, "edited"),
+        ({"subtype": "message_changed", "message": {**CHANGED, "user": "UBOT"}}, "own message"),
+        ({"subtype": "message_changed", "message": {**CHANGED, "bot_id": "B2"}}, "bot message"),
+        ({"subtype": "message_changed", "message": CHANGED, "previous_message": CHANGED}, "edited"),
         ({"subtype": "channel_join"}, "service message"),
         ({"hidden": True}, "service message"),
         ({"text": ""}, "service message"),
@@ -190,6 +194,24 @@ def test_threads_are_kept_bounded_and_in_order() -> None:
 )
 def test_SL_14_and_SL_18_what_is_no_message_for_us(event: dict[str, Any], reason: str) -> None:
     assert parse_delivery("events_api", {"event": {**MESSAGE, **event}}, READING) == Ignored(reason)
+
+
+def test_SL_14_a_change_is_a_new_version_and_a_deletion_takes_back() -> None:
+    first, changed = parsed(), parsed(subtype="message_changed", message=CHANGED, previous_message=MESSAGE)
+    assert (changed.text, changed.edited, changed.dedupe_key) == ("ho", True, "T1:C1:100.1:101.0")
+    assert (changed.message_id, changed.thread, changed.sender) == (
+        first.message_id,
+        first.thread,
+        first.sender,
+    )
+    root = {**CHANGED, "channel": "D1", "thread_ts": "100.1"}
+    assert parsed(channel="D1", channel_type="im", subtype="message_changed", message=root).thread is None
+    for gone in (
+        {"subtype": "message_deleted", "deleted_ts": "100.1", "user": None, "text": None},
+        {"subtype": "message_changed", "message": {**MESSAGE, "subtype": "tombstone"}},
+    ):
+        found = parse_delivery("events_api", {"event": {**MESSAGE, **gone}}, READING)
+        assert found == Deleted("C1", "100.1")
 
 
 @pytest.mark.parametrize(

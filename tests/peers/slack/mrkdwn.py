@@ -11,7 +11,7 @@ _EDGE_AFTER = r"(?![A-Za-z0-9*_~`])"
 _STYLES = [
     re.compile(rf"{_EDGE_BEFORE}\{mark}(?=\S)([^\{mark}\n]+?)(?<=\S)\{mark}{_EDGE_AFTER}") for mark in "*_~"
 ]
-_CODE = re.compile(r"(`[^`\n]+`)")
+_CODE = re.compile(r"((?<![A-Za-z0-9`])`[^`\n]+`(?![A-Za-z0-9`]))")
 _TOKEN = re.compile(r"<([^<>|\n]*)(?:\|([^<>\n]*))?>")
 
 
