@@ -247,6 +247,7 @@ def test_a_reply_address_is_believed_of_known_senders_alone() -> None:
     assert answers(event(mail(**wish, **passed), CHECKED)).to == "other@else.test"
     assert answers(event(mail(**{**wish, "Reply-To": BOT}, **passed), CHECKED)).to == "boss@ok.test"
     assert answers(event(mail(**wish))).to == "boss@ok.test"
+    assert not event(mail(**wish)).untrusted
 
 
 def test_only_the_sender_is_answered_unless_all_were_asked_for() -> None:
