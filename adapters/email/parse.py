@@ -14,7 +14,7 @@ from adapters.email.addresses import base_address, canonical, domain_of, single_
 from adapters.email.automatic import machine_mail
 from adapters.email.body import Body, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
-from adapters.email.quoting import cut, is_forward
+from adapters.email.quoting import cut, is_forward, is_reply
 from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
 from adapters.email.trust import is_forged, is_genuine
@@ -125,7 +125,7 @@ def _event(
     body = read_body(message, keep_quotes=forward)
     text, quoted = cut(body.text, forward=forward)
     missing = _missing(body, arrival[0], len(raw))
-    text = _said(text, subject, body, is_new=not above, missing=missing)
+    text = _said(text, subject, body, is_new=not above and not is_reply(subject), missing=missing)
     mark = thread_mark(message_id or key, above, domain_of(reading.address))
     answers = Answers(
         to=_reply_address(message, sender, genuine=genuine, reading=reading),

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["cut", "is_forward"]
+__all__ = ["cut", "is_forward", "is_reply"]
 
 _FORWARD = re.compile(
     r"^\W{0,12}(?:forwarded message|begin forwarded message|weitergeleitete nachricht|anfang der weitergeleiteten"
     r"|message transf[ée]r[ée]|mensaje reenviado|messaggio inoltrato|转发邮件|転送メッセージ)",
     re.IGNORECASE,
+)
+_REPLY_SUBJECT = re.compile(
+    r"^\s*(?:re|aw|sv|vs|antw|ref|回复|答复|返信)\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE
 )
 _FORWARD_SUBJECT = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i|enc|转发)\s*[:：]", re.IGNORECASE)
 # "On ..., Bot <bot@x> wrote:" in the languages of common mail programs; it may be broken over three lines.
@@ -41,6 +44,11 @@ _SENT_FROM = re.compile(
 def is_forward(subject: str) -> bool:
     """Whether a subject says that a mail was passed on."""
     return _FORWARD_SUBJECT.match(subject) is not None
+
+
+def is_reply(subject: str) -> bool:
+    """Whether a subject says that a mail is an answer."""
+    return _REPLY_SUBJECT.match(subject) is not None
 
 
 def cut(text: str, *, forward: bool = False) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from email.utils import format_datetime
 
 from adapters.email.addresses import canonical, domain_of
 from adapters.email.parse import Answers
+from adapters.email.quoting import is_reply
 from adapters.email.threads import message_id, references
 from adapters.markdown.flat import write_flat
 from adapters.markdown.html import write_html
@@ -32,7 +33,6 @@ AGAIN = "↻ "
 """Stands before a mail whose earlier try may have arrived."""
 
 _POLICY = SMTP.clone(cte_type="7bit")
-_RE = re.compile(r"^\s*(?:re|aw|sv|vs|antw|ref|回复|答复|返信)\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
@@ -72,7 +72,7 @@ def _headers(answers: Answers | None, text: str) -> dict[str, object]:
 
 def _re(subject: str) -> str:
     subject = _line(subject, 300)
-    return subject if _RE.match(subject) else f"Re: {subject}".strip()
+    return subject if is_reply(subject) else f"Re: {subject}".strip()
 
 
 def _line(text: str, most: int) -> str:

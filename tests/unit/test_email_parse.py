@@ -298,6 +298,7 @@ def test_the_same_mail_has_one_key_and_another_has_another() -> None:
 def test_the_subject_belongs_to_the_text_where_a_conversation_begins() -> None:
     assert event(mail("body", Subject="Plan")).text == "Subject: Plan\n\nbody"
     assert event(mail("body", Subject="Plan", In_Reply_To="<m@x>")).text == "body"
+    assert event(mail("body", Subject="Re: Plan")).text == "body"
     assert event(mail("", Subject="Buy milk")).text == "Buy milk"
     assert event(mail("/help", Subject="Plan")).text == "/help"
     assert event(mail("body", Subject="")).text == "body"
