@@ -20,7 +20,7 @@ PERMISSIONS = sum(1 << bit for bit in (10, 11, 14, 16, 35, 38))
 """View channels, send messages, embed links, read history, create threads, send in threads."""
 _INTENT_IS_OFF = (
     "The Message Content Intent is off, and Discord will refuse the bot. Switch it on at discord.com/developers: your "
-    "application, Bot, Privileged Gateway Intents. Or do without: platforms.{instance}.message_content: false"
+    "application, Bot, Privileged Gateway Intents. Or do without, with message_content: false"
 )
 _HAS_ENDPOINT = (
     "The application has an Interactions Endpoint URL: slash commands go there and not to Hermes. "
@@ -52,7 +52,7 @@ def _notes(settings: DiscordSettings, app: dict[str, object], bot: str) -> list[
     notes = []
     flags = app.get("flags")
     if settings.message_content and isinstance(flags, int) and not flags & _MESSAGE_CONTENT:
-        notes.append(_INTENT_IS_OFF.format(instance=settings.type or "discord"))
+        notes.append(_INTENT_IS_OFF)
     if app.get("interactions_endpoint_url"):
         notes.append(_HAS_ENDPOINT)
     invite = (

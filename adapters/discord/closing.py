@@ -19,7 +19,7 @@ _FINAL: Mapping[int, str] = {
     4013: "Discord does not know an intent that we asked for (4013); update Hermes.",
     4014: "Discord does not grant the bot the message content intent (4014). Switch it on at discord.com/developers: "
     "your application, Bot, Privileged Gateway Intents, Message Content Intent. "
-    "Or do without: platforms.discord.message_content: false",
+    "Or do without, with message_content: false in the platform's settings.",
 }
 
 

@@ -1,12 +1,14 @@
 """The pure parts of the Discord adapter: errors, limits, the watermark, the menu, settings, other bots."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from adapters.discord.bots import BotBook
+from adapters.discord.client import Rest
 from adapters.discord.closing import judge_close
 from adapters.discord.commands import MOST, is_same, menu
 from adapters.discord.failures import Refused, failure
@@ -14,8 +16,9 @@ from adapters.discord.limits import Limits
 from adapters.discord.mark import CHANNELS, Mark, at_time, time_of
 from adapters.discord.settings import DiscordSettings
 from hermes.adapter import CommandInfo
-from hermes.config import Rate
-from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unauthorized
+from hermes.clock import SystemClock
+from hermes.config import Network, Rate
+from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unauthorized, Unreachable
 
 
 def told(**fields: Any) -> bytes:
@@ -219,3 +222,26 @@ def test_DC_08_a_bot_that_writes_on_and_on_is_heard_a_few_times_a_minute() -> No
     assert book.hears("78", 59.0)
     assert book.hears("77", 120.0)
     assert all(BotBook(None).hears("77", 0.0) for _ in range(100))
+
+
+# -- the road there -----------------------------------------------------------------------------------
+
+
+async def test_certificates_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    network = Network(ca_file=tmp_path / "none.pem")
+    rest = Rest("token", "https://127.0.0.1:9/api/v10", network, SystemClock())
+    with pytest.raises(Unreachable, match=r"none\.pem"):
+        await rest.call("GET", "/users/@me", name="GET me")
+    await rest.aclose()
+    with pytest.raises(Unreachable, match="closed"):
+        await rest.call("GET", "/users/@me", name="GET me")
+
+
+async def test_no_error_holds_the_token_or_a_commands_secret() -> None:
+    rest = Rest("the-token", "http://127.0.0.1:9/api/v10", Network(), SystemClock())
+    with pytest.raises(Unreachable) as told:
+        await rest.call("PATCH", "/webhooks/1/the-secret/messages/@original", {}, name="PATCH interaction")
+    await rest.aclose()
+    chain = f"{told.value} {told.value.__cause__!r}"
+    assert "the-token" not in chain
+    assert "the-secret" not in chain
