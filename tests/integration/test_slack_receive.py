@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from hermes.errors import Unauthorized
-from hermes.events import Event, Target
+from hermes.events import Event, Parsed, Target, Verdict, Watermark
 from hermes.testing import FakeClock
 from tests.integration.slack_desk import running
 from tests.integration.telegram_desk import Desk, pass_time
@@ -182,6 +184,49 @@ async def test_in_a_thread_where_we_take_part_nobody_mentions_us_again_also_afte
     assert [e.text for e in desk.events if not e.addressed] == [
         "not for us", "elsewhere", "@U3 what do you think?", "strictly",
     ]  # fmt: skip
+
+
+@dataclass
+class Strict(Desk):
+    """A desk whose door lets in everybody but U2."""
+
+    async def take(self, items: Sequence[Parsed], watermark: Watermark | None = None) -> Sequence[Verdict]:
+        verdicts = await super().take(items, watermark)
+        refused_ = Verdict("refused", reason="not allowed")
+        return [
+            refused_ if isinstance(item, Event) and item.sender.id == "U2" else verdict
+            for item, verdict in zip(items, verdicts, strict=True)
+        ]
+
+
+async def test_whoever_is_not_let_in_does_not_make_us_take_part(slack_peer: SlackPeer) -> None:
+    desk = Strict()
+    async with running(slack_peer, desk):
+        await slack_peer.connected()
+        for ts, user in (("100.1", "U2"), ("200.1", "U1")):
+            await slack_peer.push(f"{US} root", "C1", user, ts=ts)
+            await slack_peer.acknowledged()
+            await slack_peer.push("more", "C1", ts=f"{ts}1", thread=ts)
+            await slack_peer.acknowledged()
+    assert [(e.thread, e.addressed) for e in desk.events if e.text == "more"] == [
+        ("100.1", False), ("200.1", True),
+    ]  # fmt: skip
+
+
+async def test_a_thread_that_could_not_be_noted_at_first_is_noted_later(slack_peer: SlackPeer) -> None:
+    clock, desk = FakeClock(), Desk(is_full=True)
+    async with running(slack_peer, desk, clock):
+        await slack_peer.connected()
+        await slack_peer.push(f"{US} root", "C1", ts="100.1")
+        await pass_time(clock, 60, lambda: desk.refusals >= 1)
+        desk.is_full = False
+        await pass_time(clock, 60, lambda: bool(desk.events))
+        await slack_peer.acknowledged()
+    async with running(slack_peer, desk):
+        await slack_peer.connected(2)
+        await slack_peer.push("more", "C1", ts="101.1", thread="100.1")
+        await taken(slack_peer, desk, "root", "more")
+    assert desk.events[-1].addressed
 
 
 # -- names -----------------------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ def test_SL_05_tokens_are_read_before_entities() -> None:
         ("<https://a.test/?a=1&amp;b=2>", "https://a.test/?a=1&b=2"),
         ("<https://a.test|a.test> <mailto:a@b.test|a@b.test> <tel:+123|call>", "https://a.test a@b.test call (tel:+123)"),
         ("a < b <> c", "a < b  c"),
+        ("<https://a.test/?a=&amp;lt;b|x &amp;amp; y>", "x &amp; y (https://a.test/?a=&lt;b)"),
         ("&quot;&#39;&amp;amp;", "&quot;&#39;&amp;"),
         ("", ""),
     ],
