@@ -21,7 +21,7 @@ from gateway.ledger import InboxRow, Judged
 from gateway.linking import Linking
 from gateway.outbox import Draft
 from gateway.pairing import Pairings
-from gateway.router import Route, place_of
+from gateway.router import Route
 from gateway.sessions import Sessions, is_unrated
 from hermes.adapter import AdapterState
 from hermes.agent import TurnEnded, TurnState, TurnUpdate
@@ -151,7 +151,7 @@ class InstanceIntake:
         if decision.kind != "accepted":
             return ignored
         if known is None:  # it waits for the message's turn to end
-            return self._accepted(event, route, decision)
+            return self._accepted(event, route, decision, undo)
         row = replace(known, event=replace(event, edited=False))
         return replace(ignored, jobs=(amend(row.id, row.event),), changes=row)
 
@@ -160,7 +160,7 @@ class InstanceIntake:
         decision = self._decide(event, rules, now, undo)
         if decision.kind != "accepted":
             return self._turned_away(event, decision, rules, now, undo)
-        return self._accepted(event, self._parts.route(event), decision)
+        return self._accepted(event, self._parts.route(event), decision, undo)
 
     def _decide(self, event: Event, rules: DoorRules, now: float, undo: list[Callable[[], None]]) -> Decision:
         """The door's decision; what it lets in is booked for the sender's rate."""
@@ -186,10 +186,15 @@ class InstanceIntake:
         paired = self._parts.pairings.approved(self._instance, event.sender.id)
         return Standing(paired, slot, deferred, rights.is_linked(event), code)
 
-    def _accepted(self, event: Event, route: Route, decision: Decision) -> Judged:
-        place = place_of(route.key) if event.kind == "direct" and event.private_notice else None
+    def _accepted(
+        self, event: Event, route: Route, decision: Decision, undo: list[Callable[[], None]]
+    ) -> Judged:
+        place = route.own if event.kind == "direct" and event.private_notice else None
         who = (self._instance, event.sender.id)
-        noted = self._parts.linking.people.settle(who, place) if place is not None else None
+        people = self._parts.linking.people
+        noted = people.settle(who, place) if place is not None else None
+        if noted is not None:
+            undo.append(lambda: people.unsettle(who))
         return Judged(
             "accepted",
             self._instance,

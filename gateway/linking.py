@@ -102,7 +102,9 @@ class Linking:
         if giver is None or rank(self.rights.role(event)) > rank(giver):
             return Linked(self.say("link_other_way"))
         place = place_of(row.session_key) if event.kind == "direct" else None
-        first = self.people.account(code.who) or Account(*code.who, code.name, None, code.place)
+        first = self.people.account(code.who)
+        if first is None or first.person is None:
+            first = Account(*code.who, code.name, None, code.place)
         other = Account(*who, _name(event), None, place, code=code.digest)
         try:
             job = self.people.join(first, other, now)

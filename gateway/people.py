@@ -192,6 +192,15 @@ class People:
             self._people[person.id] = replace(person, place=place)
         return self._saved([person.id], [who])
 
+    def unsettle(self, who: Who) -> None:
+        """What `settle` noted could not be stored: the place of an account is not known yet."""
+        account, person = self._accounts.get(who), self.of(who)
+        if account is None or person is None:
+            return
+        self._put(replace(account, place=None))
+        if person.place == account.place:
+            self._people[person.id] = replace(person, place=None)
+
     def _put(self, account: Account) -> None:
         before = self._accounts.get(account.who)
         if before is not None and before.person not in (None, account.person):

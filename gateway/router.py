@@ -51,10 +51,11 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an event goes."""
+    """Where an event goes. own: the place of the sender's own conversation, also where he shares another."""
 
     key: str
     spec: SessionSpec
+    own: str = ""
 
 
 def _part(text: str) -> str:
@@ -99,7 +100,9 @@ def route(
     """The agent and session for an event."""
     key = session_key(event, agent_id, sharing, shared)
     spec = SessionSpec(key, agent_id, event.platform, event.instance, event.kind, event.chat, event.thread)
-    return Route(key, spec)
+    if shared is None or shared.place is None:
+        return Route(key, spec, place_of(key))
+    return Route(key, spec, place_of(session_key(event, agent_id, sharing, Shared(None, shared.parted))))
 
 
 def parse_target(text: str) -> Target:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gateway.people import Account
 from hermes.agent import TurnEnded
+from hermes.errors import StoreUnavailable
 from hermes.events import Event, Sender, Target, Verdict
 from hermes.messages import ToolCall
 from hermes.model import ModelRequest
@@ -209,6 +214,37 @@ async def test_direct_chats_of_a_person_share_one_conversation(tmp_path: Path) -
         assert h.asked == ["mine before", "echo: mine before", "back"] or h.asked[0] == "mine before"
         await h.ask("telegram", "1", "and here")
         assert h.asked[0] == "the word is plum"
+
+
+def _full_disk(connection: sqlite3.Connection) -> None:
+    """The file cannot grow any more, until the writer opens it anew."""
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count={pages}").fetchall()
+
+
+async def test_whose_conversation_goes_on_is_decided_by_what_was_stored(tmp_path: Path) -> None:
+    async with house(tmp_path, SHARED) as h:
+        people, store = h.rig.core.linking.people, h.rig.core.store
+        first, other = (Account("telegram", who, "", None) for who in ("1", "2"))
+        await store.write(people.join(first, other, 1.0))
+        await store.write(_full_disk)
+        with pytest.raises(StoreUnavailable):
+            await h.say("telegram", "1", "x" * 20_000)
+        await store.wait_healthy()
+        await h.ask("telegram", "2", "the first that is stored")
+        await h.ask("telegram", "1", "and the second")
+        places = dict(await h.rig.rows("SELECT sender, place FROM accounts"))
+        assert len(set(places.values())) == 2
+        assert await h.rig.rows("SELECT place FROM people") == [(places["2"],)]
+        await h.ask("telegram", "2", "/unlink")
+        await h.ask("telegram", "1", "it stays")
+        assert h.asked[0] == "the first that is stored"
+
+        await h.ask("telegram", "1", "/unlink")
+        await h.ask("telegram", "2", "begun anew")
+        await h.join(("telegram", "2"), ("open", "o1"))
+        await h.ask("open", "o1", "and on")
+        assert h.asked[0] == "begun anew", "also of an account that left another before"
 
 
 async def test_who_began_the_conversation_and_leaves_does_not_take_it_along(tmp_path: Path) -> None:
