@@ -8,20 +8,18 @@ post, and deliveries are repeated under new envelopes: a post is known by channe
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from adapters.slack.fields import identifier, mapping, number, text
 from adapters.slack.files import read_files, word_for
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
 from hermes.events import ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target, Unparsable
-from hermes.messages import scrub_surrogates
 
 __all__ = ["Account", "Reading", "parse_delivery"]
 
-_TS = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
 _RAW = 64 * 1024
 
@@ -61,9 +59,9 @@ def parse_delivery(kind: str, payload: object, reading: Reading) -> Parsed:
     """What a delivery holds as an event, or why there is none. kind: the envelope's type."""
     try:
         if kind == "events_api":
-            return _callback(_mapping(payload, "payload"), reading)
+            return _callback(mapping(payload, "payload"), reading)
         if kind == "slash_commands":
-            return _command(_mapping(payload, "payload"), reading)
+            return _command(mapping(payload, "payload"), reading)
     except (ValueError, OverflowError, RecursionError) as e:
         return Unparsable(_raw(payload), str(e) or type(e).__name__)
     return Ignored("no message")
@@ -77,12 +75,12 @@ def _raw(payload: object) -> str:
 
 
 def _callback(payload: Mapping[str, Any], reading: Reading) -> Parsed:
-    event = _mapping(payload.get("event"), "event")
+    event = mapping(payload.get("event"), "event")
     match event.get("type"):
         case "message" if event.get("subtype") == "message_changed":
             return _changed(event, reading)
         case "message" if event.get("subtype") == "message_deleted":
-            return Deleted(_id(event, "channel"), _number(event, "deleted_ts"))
+            return Deleted(identifier(event, "channel"), number(event, "deleted_ts"))
         case "message":
             return _message(event, reading, is_mention=False)
         case "app_mention":
@@ -100,7 +98,7 @@ def _changed(event: Mapping[str, Any], reading: Reading) -> Parsed:
     if not isinstance(message, Mapping):
         return Ignored("edited")
     if message.get("subtype") == "tombstone":  # deleted, but its thread goes on
-        return Deleted(_id(event, "channel"), _number(message, "ts"))
+        return Deleted(identifier(event, "channel"), number(message, "ts"))
     if not isinstance(message.get("edited"), Mapping):
         return Ignored("edited")
     if isinstance(before, Mapping) and before.get("text") == message.get("text"):
@@ -111,14 +109,14 @@ def _changed(event: Mapping[str, Any], reading: Reading) -> Parsed:
 
 
 def _message(event: Mapping[str, Any], reading: Reading, *, is_mention: bool) -> Parsed:
-    subtype = _text(event, "subtype") or None
+    subtype = text(event, "subtype") or None
     if event.get("user") == reading.account.user or _bot(event) == reading.account.bot != "":
         return Ignored("own message")
     if subtype not in _SPOKEN or event.get("hidden") is True:
         return Ignored("bot message" if subtype == "bot_message" else "service message")
     if _bot(event) or event.get("user") == "USLACKBOT":
         return Ignored("bot message")
-    said = read_text(_text(event, "text"), reading.account.user)
+    said = read_text(text(event, "text"), reading.account.user)
     if is_mention and not said.to_us:
         said = Said(said.text, to_us=True)
     media = word_for(event)
@@ -133,17 +131,15 @@ def _bot(event: Mapping[str, Any]) -> str:
 
 
 def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Reading) -> Event:
-    chat, number, user = _id(event, "channel"), _number(event, "ts"), _id(event, "user")
+    chat, ts, user = identifier(event, "channel"), number(event, "ts"), identifier(event, "user")
     kind = _kind(chat, event)
-    begun = _number(event, "thread_ts") if event.get("thread_ts") is not None else None
-    begun = (
-        None if begun == number else begun
-    )  # it was answered since, and still is the thread's first message
+    begun = number(event, "thread_ts") if event.get("thread_ts") is not None else None
+    begun = None if begun == ts else begun  # it was answered since, and still is the thread's first message
     thread = begun
     if kind == "group" and begun is None and reading.reply_in == "thread":
-        thread = number
+        thread = ts
     edited = event.get("edited")
-    revision = _number(edited, "ts") if isinstance(edited, Mapping) else ""
+    revision = number(edited, "ts") if isinstance(edited, Mapping) else ""
     return Event(
         platform="slack",
         instance=reading.instance,
@@ -152,14 +148,14 @@ def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Rea
         chat=chat,
         sender=Sender(user, reading.names.get(user, "")),
         text=said.text or ("" if media else "/help"),  # our name alone
-        dedupe_key=f"{reading.account.team}:{chat}:{number}:{revision}",
+        dedupe_key=f"{reading.account.team}:{chat}:{ts}:{revision}",
         thread=thread,
-        message_id=number,
+        message_id=ts,
         addressed=kind == "direct" or _is_meant(event, said, begun, reading),
         reply_to=(Target(reading.instance, chat, thread),),
         private_notice=kind == "direct",
         unsupported=None if said.text else media,
-        sent_at=float(number),
+        sent_at=float(ts),
         attachments=read_files(event),
     )
 
@@ -171,7 +167,7 @@ def _is_meant(event: Mapping[str, Any], said: Said, thread: str | None, reading:
     if thread is None or reading.thread_mention == "required" or said.elsewhere:
         return False
     is_ours = event.get("parent_user_id") == reading.account.user
-    return is_ours or thread_name(_id(event, "channel"), thread) in reading.threads
+    return is_ours or thread_name(identifier(event, "channel"), thread) in reading.threads
 
 
 def _kind(chat: str, event: Mapping[str, Any]) -> ChatKind:
@@ -180,17 +176,17 @@ def _kind(chat: str, event: Mapping[str, Any]) -> ChatKind:
 
 
 def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
-    chat, user, trigger = (_id(payload, key) for key in ("channel_id", "user_id", "trigger_id"))
+    chat, user, trigger = (identifier(payload, key) for key in ("channel_id", "user_id", "trigger_id"))
     kind = _kind(chat, {})
-    link = _text(payload, "response_url") or None
-    said = read_text(_text(payload, "text"), "")
+    link = text(payload, "response_url") or None
+    said = read_text(text(payload, "text"), "")
     return Event(
         platform="slack",
         instance=reading.instance,
         account=reading.account.id,
         kind=kind,
         chat=chat,
-        sender=Sender(user, _text(payload, "user_name")),
+        sender=Sender(user, text(payload, "user_name")),
         text=_spelled(said.text, reading.commands),
         dedupe_key=f"{reading.account.team}:{chat}:command:{trigger}",
         reply_to=(Target(reading.instance, chat, None, link),),
@@ -198,39 +194,8 @@ def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
     )
 
 
-def _spelled(text: str, commands: Container[str]) -> str:
+def _spelled(said: str, commands: Container[str]) -> str:
     """Slack keeps the line that begins with "/" for itself, so `/hermes stop` means our `/stop`."""
-    if not text:
+    if not said:
         return "/help"
-    return f"/{text}" if text in commands else text
-
-
-def _mapping(value: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is no object")  # noqa: TRY004  what came from outside is a wrong value
-    return value
-
-
-def _id(holder: Mapping[str, Any], key: str) -> str:
-    value = _text(holder, key)
-    if not value or len(value) > 256:
-        raise ValueError(f"{key} is no id")
-    return value
-
-
-def _number(holder: Mapping[str, Any], key: str) -> str:
-    """A message's number. It is text: as a float its last digits would be lost."""
-    value = _text(holder, key)
-    if not _TS.fullmatch(value):
-        raise ValueError(f"{key} is no message number")
-    return value
-
-
-def _text(holder: Mapping[str, Any], key: str) -> str:
-    """A text, empty where there is none. Halves of surrogate pairs, which nothing can store, are replaced."""
-    value = holder.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ValueError(f"{key} is no text")  # noqa: TRY004  what came from outside is a wrong value
-    return scrub_surrogates(value)
+    return f"/{said}" if said in commands else said
