@@ -63,7 +63,8 @@ def make(home: Home, wish: Wish, copy: Callable[[], Path | None], told: Callable
         _sweep(home)
         target = _target(home, wish)
         skipped: list[str] = []
-        # The files are listed first: what is in a transcript then is in the database's copy too.
+        # The files are listed before the database is copied and read after that: a transcript may be ahead of the
+        # copy, and a restore writes it anew from the rows.
         entries = list(_entries(home, wish, skipped))
         state = home.state.stat().st_size if home.state.exists() else 0
         total = state + sum(path.stat().st_size for _, path in entries if path.exists())

@@ -74,7 +74,8 @@ def _used(status: dict[str, Any]) -> list[str]:
         return []
     cost = "" if today["cost"] is None else f", ${today['cost']:.4f}"
     tokens = f"{today['prompt']:,} tokens in ({today['cached']:,} cached), {today['completion']:,} out{cost}"
-    return _filled("Today:", [f"{today['calls']:,} model calls", *tokens.split(", ")])
+    calls = f"{today['calls']:,} model call{'' if today['calls'] == 1 else 's'}"
+    return _filled("Today:", [calls, *tokens.split(", ")])
 
 
 def _at_rest(home: Home) -> dict[str, Any]:
