@@ -17,7 +17,7 @@ from adapters.slack.requests import Endpoint
 from adapters.slack.settings import SlackSettings
 from adapters.slack.socket import Sockets
 from adapters.slack.taking import Delivery, Taking
-from adapters.slack.troubles import Troubles
+from adapters.troubles import Troubles
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
 from hermes.errors import AdapterError

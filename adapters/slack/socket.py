@@ -18,7 +18,7 @@ import structlog
 
 from adapters.slack.client import WebApi
 from adapters.slack.taking import Delivery, Taking
-from adapters.slack.troubles import Troubles
+from adapters.troubles import Troubles
 from hermes.adapter import Intake
 from hermes.clock import Clock
 from hermes.errors import AdapterError, OutcomeUnknown, Unreachable

@@ -15,10 +15,11 @@ from adapters.telegram.addressing import Account
 from adapters.telegram.client import BotApi
 from adapters.telegram.failures import Refused
 from adapters.telegram.parse import Reading
-from adapters.telegram.polling import Polling, Troubles
+from adapters.telegram.polling import Polling
 from adapters.telegram.render import render
 from adapters.telegram.sending import chat_id, is_gone, is_unchanged, remedy, send_call, thread_id
 from adapters.telegram.settings import TelegramSettings
+from adapters.troubles import Troubles
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
 from hermes.errors import AdapterError, Gone, OutcomeUnknown

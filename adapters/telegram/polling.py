@@ -7,7 +7,6 @@ chosen at random, so a remembered offset is dropped before that: https://core.te
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,21 +15,18 @@ import structlog
 
 from adapters.telegram.client import BotApi
 from adapters.telegram.parse import ALLOWED_UPDATES, Reading, parse_update, update_id
+from adapters.troubles import Troubles
 from hermes import failpoint
 from hermes.adapter import Intake
 from hermes.clock import Clock
 from hermes.errors import (
     AdapterError,
     Conflict,
-    NotTaken,
-    OutcomeUnknown,
     StoreUnavailable,
-    Unauthorized,
-    Unreachable,
 )
 from hermes.events import Watermark
 
-__all__ = ["Offset", "Polling", "Troubles", "pause_after"]
+__all__ = ["Offset", "Polling"]
 
 _T = TypeVar("_T")
 _log = structlog.get_logger("adapters.telegram")
@@ -63,66 +59,6 @@ class Offset:
     def is_usable(self, now: float) -> bool:
         """Whether ids still go on from here."""
         return now - self.at < _OFFSET_AGE
-
-
-def pause_after(failures: int, error: AdapterError, chance: float) -> float:
-    """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads what fails together."""
-    if isinstance(error, NotTaken) and error.retry_after is not None:
-        return error.retry_after
-    pause = min(_LONGEST_PAUSE, float(2 ** min(failures, 10)))
-    return pause if isinstance(error, Conflict) else pause * (0.5 + chance / 2)
-
-
-class Troubles:
-    """What goes wrong in a row: how long to wait, what to say, and not to say it too often."""
-
-    def __init__(self, clock: Clock, instance: str, intake: Intake) -> None:
-        self._clock = clock
-        self._instance = instance
-        self._intake = intake
-        self._said: dict[str, float] = {}
-        self._reported: str | None = "new"
-        self.failures = 0
-        self.conflicts = 0
-
-    async def met(self, error: AdapterError) -> None:
-        """Report a failure and wait. Raises it when waiting cannot help."""
-        if isinstance(error, Unauthorized):
-            raise error
-        self.failures += 1
-        if isinstance(error, Conflict):
-            self.conflicts += 1
-        reason = "conflict" if isinstance(error, Conflict) else str(error)
-        if reason != self._reported:
-            self._reported = reason
-            self._intake.state("connecting", reason)
-        pause = pause_after(self.failures, error, random.random())
-        self._say(type(error).__name__, error, pause)
-        await self._wait(pause, answered=not isinstance(error, Unreachable | OutcomeUnknown))
-
-    def over(self) -> None:
-        """The connection works."""
-        self.failures = self.conflicts = 0
-        if self._reported is not None:
-            self._reported = None
-            self._intake.state("connected")
-
-    async def _wait(self, pause: float, *, answered: bool) -> None:
-        """Wait. A server that answers is alive, however long it makes us wait; starting anew would not help."""
-        while pause > 0:
-            if answered:
-                self._intake.alive()
-            step = min(_LONGEST_PAUSE, pause)
-            await self._clock.sleep(step)
-            pause -= step
-
-    def _say(self, kind: str, error: AdapterError, pause: float) -> None:
-        now = self._clock.monotonic()
-        if now - self._said.get(kind, float("-inf")) >= 60.0:
-            self._said[kind] = now
-            _log.warning(
-                "telegram.poll_failed", instance=self._instance, error=str(error), pause=round(pause, 1)
-            )
 
 
 class Polling:

@@ -94,7 +94,7 @@ async def test_PR_10_a_conflict_is_waited_out_and_stays_with_its_platform(house:
     assert polls[-1].began - polls[0].began >= 5  # ever longer pauses
     told_state = await house.platform("telegram", "connected", 20)
     assert told_state["reason"] is None
-    assert house.daemon.stderr.count("telegram.poll_failed") == 1
+    assert house.daemon.stderr.count("adapter.trouble") == 1
     assert len(house.daemons) == 1
 
 

@@ -179,7 +179,7 @@ async def test_PR_10_a_conflict_is_waited_out(
     async with running(telegram_peer, desk, clock, poll_timeout=1) as task:
         passed = await pass_time(clock, 300, task.done)
         calls = len(telegram_peer.calls("getUpdates"))
-        lines = [record for record in caplog.records if "poll_failed" in record.getMessage()]
+        lines = [record for record in caplog.records if "adapter.trouble" in record.getMessage()]
         assert passed >= 300
         assert 5 <= calls <= 20
         assert 1 <= len(lines) <= 6

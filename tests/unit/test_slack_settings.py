@@ -11,8 +11,7 @@ from adapters.slack.failures import failure
 from adapters.slack.manifest import NEEDED, manifest
 from adapters.slack.requests import fault_of
 from adapters.slack.settings import SlackSettings
-from adapters.slack.troubles import pause_after
-from hermes.errors import NotTaken, OutcomeUnknown, Unauthorized, Unreachable
+from hermes.errors import NotTaken, OutcomeUnknown, Unauthorized
 
 SOCKET = {"type": "slack", "bot_token": "xoxb-1", "app_token": "xapp-1"}
 
@@ -97,11 +96,6 @@ def test_everything_refused_at_the_door_of_the_socket_is_the_tokens_fault() -> N
     assert not isinstance(
         failure("apps.connections.open", 200, {"ok": False, "error": "internal_error"}), Unauthorized
     )
-
-
-def test_pauses_grow_to_half_a_minute() -> None:
-    assert [pause_after(n, Unreachable(), 1.0) for n in (1, 2, 3, 9, 99)] == [1.0, 2.0, 4.0, 30.0, 30.0]
-    assert pause_after(9, NotTaken(retry_after=70.0), 0.5) == 70.0
 
 
 # -- signatures ----------------------------------------------------------------------------------------

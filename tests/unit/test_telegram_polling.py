@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from adapters.telegram.polling import Offset, Troubles, pause_after
+from adapters.telegram.polling import Offset
+from adapters.troubles import Troubles, pause_after
 from hermes.errors import Conflict, NotTaken, OutcomeUnknown, Unauthorized, Unreachable
 from hermes.testing import FakeClock
 from tests.integration.telegram_desk import Desk, pass_time

@@ -1,4 +1,4 @@
-"""What goes wrong in a row: how long to wait, what to say, and not to say it too often."""
+"""What goes wrong in a row while an adapter connects or listens: how long to wait, what to say, and not too often."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import structlog
 
 from hermes.adapter import Intake
 from hermes.clock import Clock
-from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Unauthorized, Unreachable
+from hermes.errors import AdapterError, Conflict, NotTaken, OutcomeUnknown, Unauthorized, Unreachable
 
 __all__ = ["Troubles", "pause_after"]
 
-_log = structlog.get_logger("adapters.slack")
+_log = structlog.get_logger("adapters")
 _LONGEST_PAUSE = 30.0
 _SAID_EVERY = 60.0
 
@@ -21,11 +21,12 @@ def pause_after(failures: int, error: AdapterError, chance: float) -> float:
     """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads what fails together."""
     if isinstance(error, NotTaken) and error.retry_after is not None:
         return error.retry_after
-    return min(_LONGEST_PAUSE, float(2 ** min(failures - 1, 10))) * (0.5 + chance / 2)
+    pause = min(_LONGEST_PAUSE, float(2 ** min(failures, 10)))
+    return pause if isinstance(error, Conflict) else pause * (0.5 + chance / 2)
 
 
 class Troubles:
-    """Failures to connect, until one succeeds."""
+    """Failures in a row, until one try succeeds. conflicts: those in which somebody else used the account."""
 
     def __init__(self, clock: Clock, instance: str, intake: Intake) -> None:
         self._clock = clock
@@ -34,22 +35,26 @@ class Troubles:
         self._said: dict[str, float] = {}
         self._reported: str | None = "new"
         self.failures = 0
+        self.conflicts = 0
 
     async def met(self, error: AdapterError) -> None:
         """Report a failure and wait. Raises it when waiting cannot help."""
         if isinstance(error, Unauthorized):
             raise error
         self.failures += 1
-        if str(error) != self._reported:
-            self._reported = str(error)
-            self._intake.state("connecting", str(error))
+        if isinstance(error, Conflict):
+            self.conflicts += 1
+        reason = "conflict" if isinstance(error, Conflict) else str(error)
+        if reason != self._reported:
+            self._reported = reason
+            self._intake.state("connecting", reason)
         pause = pause_after(self.failures, error, random.random())
         self._say(error, pause)
         await self._wait(pause, answered=not isinstance(error, Unreachable | OutcomeUnknown))
 
     def over(self) -> None:
         """The connection works."""
-        self.failures = 0
+        self.failures = self.conflicts = 0
         if self._reported is not None:
             self._reported = None
             self._intake.state("connected")
@@ -67,6 +72,4 @@ class Troubles:
         now, kind = self._clock.monotonic(), type(error).__name__
         if now - self._said.get(kind, float("-inf")) >= _SAID_EVERY:
             self._said[kind] = now
-            _log.warning(
-                "slack.connection_failed", instance=self._instance, error=str(error), pause=round(pause, 1)
-            )
+            _log.warning("adapter.trouble", instance=self._instance, error=str(error), pause=round(pause, 1))
