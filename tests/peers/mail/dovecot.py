@@ -183,13 +183,13 @@ class Dovecot:
         return Inbox(self, user)
 
     def rebuild(self, user: str) -> None:
-        """Give the mailbox a new UIDVALIDITY and new UIDs, as a restored one has."""
+        """Give the mailbox a new UIDVALIDITY and new UIDs, as a restored one has.
+
+        `dovecot-uidvalidity`, the newest one ever given, stays: without it the time decides, which may be the same second.
+        """
         folder = self.folder / "mail" / user.partition("@")[0] / "Maildir"
         for name in ("dovecot-uidlist", "dovecot.index", "dovecot.index.cache", "dovecot.index.log"):
             (folder / name).unlink(missing_ok=True)
-        (folder / "dovecot-uidvalidity").unlink(missing_ok=True)
-        for path in folder.glob("dovecot-uidvalidity.*"):
-            path.unlink()
 
 
 class Inbox:
