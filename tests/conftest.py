@@ -75,6 +75,11 @@ def tier_of(item: pytest.Item) -> str:
     return parts[0] if parts and parts[0] in TIERS else ""
 
 
+def _time_limit(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark is not None and mark.args else 0.0
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -83,6 +88,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(getattr(pytest.mark, tier))
         if tier in TIME_LIMITS and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIME_LIMITS[tier]))
+    # What may take long begins first, so that no processor waits for it in the end.
+    items.sort(key=lambda item: -_time_limit(item))
 
 
 @pytest.hookimpl(tryfirst=True)  # before the test's loop is made

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import psutil
 
-from tests.acceptance.house import eventually, free_port
+from tests.acceptance.house import eventually
 from tests.clirig import HERMES
 from tests.peers.model import ModelPeer
 from tests.peers.model.script import says
 from tests.peers.telegram import TelegramPeer
+from tests.ports import free_port
 from tests.tmux import Tmux, in_tmux
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-hour.md"

@@ -5,7 +5,6 @@ import hashlib
 import hmac
 import json
 import os
-import socket
 import sqlite3
 import subprocess
 import time
@@ -21,6 +20,7 @@ from tests.clirig import Done, Installation
 from tests.crash.daemon import Daemon
 from tests.peers.model import ModelPeer
 from tests.peers.telegram import TelegramPeer
+from tests.ports import free_port
 
 SECRET = "s3cret"
 KEY = "secret"
@@ -259,13 +259,6 @@ async def eventually(condition: Callable[[], Awaitable[Any]], timeout: float = 1
         assert time.monotonic() < deadline, f"{condition.__qualname__} did not become true in {timeout:g} s"
         await asyncio.sleep(_LOOK_EVERY)
     return value
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def root_only() -> bool:

@@ -10,7 +10,6 @@ import hmac
 import json
 import re
 import shutil
-import socket
 import sqlite3
 import tempfile
 from collections import Counter
@@ -25,6 +24,7 @@ import httpx
 from tests.crash.daemon import Daemon
 from tests.peers.model import ModelPeer
 from tests.peers.telegram import TelegramPeer
+from tests.ports import free_port
 
 WEBHOOK_CHAT = 777
 AGAIN = "↻ "
@@ -102,7 +102,7 @@ class House:
         self.home = folder / "home"
         self.model = model
         self.telegram = telegram
-        self.port = _free_port()
+        self.port = free_port()
         self.daemon: Daemon | None = None
         self.log: list[str] = []
         self.sent: dict[str, Sent] = {}
@@ -402,12 +402,6 @@ def token_of(text: str) -> str:
     """The message's token in a text, question or answer."""
     found = re.search(r"m-[a-z]+-[0-9]+", text)
     return found[0] if found else ""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 MakeHouse = Callable[..., Awaitable[House]]

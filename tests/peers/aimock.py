@@ -6,7 +6,6 @@ It is installed once, outside of the sources, into `.venv/share/aimock` of the r
 import asyncio
 import json
 import shutil
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.peers.serving import HOST
+from tests.ports import free_port
 
 VERSION = "1.43.0"
 _INSTALL_SECONDS = 180
@@ -70,7 +70,7 @@ async def aimock(fixtures: Sequence[Mapping[str, Any]], folder: Path) -> AsyncIt
     script = await install()
     plan = folder / "aimock-fixtures.json"
     await asyncio.to_thread(plan.write_text, json.dumps({"fixtures": list(fixtures)}), "utf-8")
-    port = _free_port()
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(node(), str(script), "-p", str(port), "-h", HOST, "-f", str(plan), "--strict"),
         stdout=asyncio.subprocess.DEVNULL,
@@ -81,12 +81,6 @@ async def aimock(fixtures: Sequence[Mapping[str, Any]], folder: Path) -> AsyncIt
         yield f"http://{HOST}:{port}/v1"
     finally:
         await _end(process)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 async def _listening(port: int, process: asyncio.subprocess.Process) -> None:

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.ports import free_port
+
 PASSWORD = "pw"
 _PLACES = (Path("/usr/sbin/dovecot"), Path("/usr/local/sbin/dovecot"))
 _SECONDS_TO_START = 20.0
@@ -105,7 +107,7 @@ class Dovecot:
         self.folder.chmod(0o755)
         self.cert = self.folder / "cert.pem"
         self.key = self.folder / "key.pem"
-        self.imap, self.imaps, self.lmtp = (_free_port() for _ in range(3))
+        self.imap, self.imaps, self.lmtp = (free_port() for _ in range(3))
         self._process: subprocess.Popen[bytes] | None = None
         make_certificate(self.cert, self.key)
         self._write()
@@ -253,9 +255,3 @@ def _kill(process: psutil.Process) -> None:
         process.kill()
     except psutil.NoSuchProcess:
         return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
