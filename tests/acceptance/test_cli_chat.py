@@ -142,6 +142,7 @@ async def test_ctrl_c_stops_the_turn(here: Installation, model_peer: ModelPeer) 
 
 
 async def test_sigterm_ends_a_chat_without_a_word_too_many(here: Installation, model_peer: ModelPeer) -> None:
+    here.environ["HERMES_GATEWAY__DRAIN_TIMEOUT"] = "1s"
     chat = await here.start("chat", "-q", "never [[hang]]")
     await asked(model_peer)
     done = await end(chat, signal.SIGTERM)
