@@ -33,10 +33,11 @@ def pause_before(attempt: int, jitter: float) -> float:
 
 @dataclass(slots=True)
 class Condition:
-    """How an instance is. Times are monotonic seconds."""
+    """How an instance is. Times are monotonic seconds. told: the platform's refusal in a sentence, once it is final."""
 
     state: AdapterState = "connecting"
     reason: str | None = None
+    told: str | None = None
     alive_at: float = 0.0
     restarts: int = 0
     named: asyncio.Event = field(default_factory=asyncio.Event)
@@ -56,7 +57,7 @@ class Supervisor:
         condition = self.conditions.setdefault(instance, Condition())
         if (condition.state, condition.reason) != (state, reason):
             log.info("adapter.state", instance=instance, state=state, reason=reason)
-        condition.state, condition.reason = state, reason
+        condition.state, condition.reason, condition.told = state, reason, None
         condition.alive_at = self._clock.monotonic()
         if state != "connecting" or reason is not None:
             condition.named.set()
@@ -98,6 +99,7 @@ class Supervisor:
                 error: AdapterError = AdapterError("the connection ended")
             except Unauthorized as e:
                 self.state(name, "failed", "unauthorized")
+                self.conditions[name].told = str(e)
                 log.error("adapter.unauthorized", instance=name, error=str(e))  # noqa: TRY400  no fault of ours
                 return
             except AdapterError as e:

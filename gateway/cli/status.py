@@ -15,8 +15,7 @@ __all__ = ["describe", "failures", "faults", "show", "warnings"]
 _COLUMNS = 79
 
 _ADVICE = {
-    "unauthorized": "the platform refused its credentials; set others, such as with `hermes config set "
-    "platforms.{name}.token`, then `hermes gateway restart`",
+    "unauthorized": "{told} Then `hermes config set platforms.{name}.NAME` with what is new, and `hermes gateway restart`",
     "conflict": "another program uses the same account; stop that one",
 }
 
@@ -130,7 +129,8 @@ def _state(name: str, platform: dict[str, Any]) -> str:
     if not reason:
         return str(state)
     advice = _ADVICE.get(reason)
-    return f"{state}: {reason}" + (f" ({advice.format(name=name)})" if advice else "")
+    told = platform.get("told") or "The platform refused its credentials."
+    return f"{state}: {reason}" + (f" ({advice.format(name=name, told=told)})" if advice else "")
 
 
 def warnings(status: dict[str, Any]) -> list[str]:
