@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from gateway.door import RateBook
 from gateway.housekeeping import Housekeeping
 from gateway.pairing import CODE_LIFE, MAX_PENDING, Pairings
@@ -69,6 +71,7 @@ async def _count(g: Rig, sql: str, *parameters: float) -> int:
     return int((await g.rows(sql, *parameters))[0][0])
 
 
+@pytest.mark.timeout(240)  # five weeks, hour by hour
 async def test_D12_after_five_weeks_only_what_shall_be_kept_is_there(tmp_path: Path) -> None:
     clock = Diary()
     async with (
