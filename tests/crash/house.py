@@ -188,7 +188,9 @@ class House:
         self.kills += 1
         for row in self.outbox():
             if row.state == "sending" and row.kind == "live":
-                if row.id not in self._live:  # a life that is cut before its recovery leaves the row as it was
+                if (
+                    row.id not in self._live
+                ):  # a life that is cut before its recovery leaves the row as it was
                     self.left_over[token_of(row.text)] += 1
                 self._live.add(row.id)
             elif row.state == "sending":
