@@ -201,7 +201,8 @@ async def _lose_the_token(walk: Walk) -> None:
     await walk.command("hermes doctor")
     await walk.seen(
         "Then the token is revoked at @BotFather, and nobody answers *Still there?* What is wrong?",
-        "hermes config set platforms.telegram.token",
+        "hermes config set platforms.telegram.",
+        "check it with @BotFather",
         "adapter.unauthorized",
         "BAD  daemon: telegram has failed",
     )
