@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from hermes.events import Deleted, Event
 from hermes.messages import ToolCall
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import OPEN, Rig, message, rig
+
+
+def _full_disk(connection: sqlite3.Connection) -> None:
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+
 
 CALL = ToolCall("c1", "todo", {"todos": []}, "{}")
 RERUN = OPEN.replace("gateway:", "gateway:\n  edits: rerun")
@@ -158,15 +165,14 @@ async def test_TG_18_an_edit_runs_no_command(tmp_path: Path, config: str) -> Non
         assert len(g.texts) == 2
 
 
-async def test_a_stranger_gets_no_code_for_an_edit(tmp_path: Path) -> None:
-    closed = OPEN.replace('allow_from: ["*"], ', "")
-    for config in (closed, closed.replace("gateway:", "gateway:\n  edits: rerun")):
-        async with rig(tmp_path / config[-40:-30].strip().replace(":", ""), config=config) as g:
-            verdict = await g.deliver(changed(message("hi"), "let me in"))
-            assert verdict.kind == "ignored"
-            await g.quiet()
-            assert g.texts == []
-            assert await g.rows("SELECT * FROM pairings") == []
+@pytest.mark.parametrize("config", [OPEN, RERUN], ids=["ignore", "rerun"])
+async def test_a_stranger_gets_no_code_for_an_edit(tmp_path: Path, config: str) -> None:
+    async with rig(tmp_path / "home", config=config.replace('allow_from: ["*"], ', "")) as g:
+        verdict = await g.deliver(changed(message("hi"), "let me in"))
+        assert verdict.kind == "ignored"
+        await g.quiet()
+        assert g.texts == []
+        assert await g.rows("SELECT * FROM pairings") == []
 
 
 async def test_a_message_that_is_taken_back_while_it_waits_is_dropped(tmp_path: Path) -> None:
@@ -199,16 +205,10 @@ async def test_a_deletion_that_cannot_be_stored_did_not_happen(tmp_path: Path) -
         await asked(g, 1)
         await g.deliver(kept)
         await g.send("last")
-        store = g.core.store
-        write = store.write
-        with pytest.MonkeyPatch.context() as patch:
-
-            async def full(*_: object) -> object:
-                raise StoreUnavailable("full")
-
-            patch.setattr(store, "write", full)
-            with pytest.raises(StoreUnavailable):
-                await g.core.intake("telegram").take([Deleted("5", kept.message_id or "")])
-        assert store.write == write
+        await g.core.store.write(_full_disk)
+        gone, long = Deleted("5", kept.message_id or ""), message("x" * 20_000)
+        with pytest.raises(StoreUnavailable):
+            await g.core.intake("telegram").take([gone, long])
+        await g.core.store.wait_healthy()
         gate.set()
         assert await g.answered(3) == ["one", "echo: kept", "echo: last"]
