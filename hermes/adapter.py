@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from hermes.agent import TurnUpdate
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Rate
-from hermes.events import Parsed, Target, Verdict, Watermark
+from hermes.events import Attachment, Event, Parsed, Target, Verdict, Watermark
+from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ __all__ = [
     "Capabilities",
     "CommandInfo",
     "EditingAdapter",
+    "FetchingAdapter",
+    "FileAdapter",
     "HttpAdapter",
     "HttpLimits",
     "Intake",
@@ -45,6 +48,10 @@ AdapterState = Literal["connecting", "connected", "failed", "stopped"]
 
 def _no_group(_: str) -> bool:
     return False
+
+
+def _nothing_is_stored(file: StoredFile) -> Path:
+    raise FileNotFoundError(file.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +94,12 @@ class Piece:
     """One call's worth of a rendered reply. `text`: as people see it.
 
     `format`: the adapter's own JSON (entities, thread), stored with it.
+    `file`: what goes out with the text, which is then its caption.
     """
 
     text: str
     format: JSONObject = field(default_factory=dict)
+    file: StoredFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +192,8 @@ class AdapterContext:
     commands: tuple[CommandInfo, ...]
     targets: Callable[[str], Target]
     """Parses "platform:chat[:thread]"; raises `ConfigError` for a target that cannot exist."""
+    stored: Callable[[StoredFile], Path] = _nothing_is_stored
+    """Where a file that is sent lies; it stands there until the piece has its receipt."""
 
 
 @runtime_checkable
@@ -243,6 +254,37 @@ class EditingAdapter(Adapter, Protocol):
         """Make the message say `piece`. What it says already counts as done.
 
         Raises `Gone`, and otherwise what `send` raises.
+        """
+        ...
+
+
+@runtime_checkable
+class FetchingAdapter(Adapter, Protocol):
+    """An adapter that can fetch the files that came with a message."""
+
+    def fetch(self, event: Event, attachment: Attachment) -> AsyncIterator[bytes]:
+        """The bytes of one of the event's attachments, in order, read as they are asked for.
+
+        Works when `send` works. Nothing is kept: each call asks the platform anew. Raises `Gone` where the file is no
+        longer there or is never given out (the message says why), `NotTaken` and `Unreachable` where a later try may
+        do better, `Unauthorized`.
+        """
+        ...
+
+
+@runtime_checkable
+class FileAdapter(Adapter, Protocol):
+    """An adapter that can send files. `send` takes the pieces of `render_file` like any others."""
+
+    @property
+    def largest_file(self) -> int:
+        """Bytes of the largest file that the platform takes from us."""
+        ...
+
+    def render_file(self, file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:
+        """The file as pieces, in order; pure. The first has it; a caption that is too long goes on as text.
+
+        caption: Markdown, may be blank. The file is at most `largest_file` long.
         """
         ...
 

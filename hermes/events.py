@@ -74,7 +74,10 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came with a message; `ref` is the platform's handle to fetch it by."""
+    """A file that came with a message; `ref` is the platform's handle to fetch it by.
+
+    What else is said of it is what the sender says. size: bytes, `None` where the platform does not tell.
+    """
 
     kind: Literal["image", "audio", "voice", "video", "document", "sticker", "other"]
     ref: str

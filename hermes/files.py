@@ -1,0 +1,44 @@
+"""A file that came with a message or goes out with an answer, as everybody but the platforms knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hermes.messages import JSONObject
+
+__all__ = ["FileKind", "StoredFile"]
+
+FileKind = Literal["image", "audio", "voice", "video", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that is kept in the home.
+
+    digest: SHA-256 of its bytes in hexadecimal; it is found by that.
+    kind, mime: what its content is, whatever its name says; `voice` is audio that was spoken to us.
+    name: for people: one line, never a path. size: bytes.
+    """
+
+    digest: str
+    kind: FileKind
+    mime: str
+    name: str
+    size: int
+
+    def to_json(self) -> JSONObject:
+        """A JSON object with all fields."""
+        return {
+            "digest": self.digest,
+            "kind": self.kind,
+            "mime": self.mime,
+            "name": self.name,
+            "size": self.size,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> StoredFile:
+        """The inverse of `to_json`. Raises `KeyError` where a field is missing."""
+        return cls(raw["digest"], raw["kind"], raw["mime"], raw["name"], raw["size"])
