@@ -18,6 +18,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -30,7 +31,6 @@ from gateway.core import Core, build_core, enabled
 from gateway.disk import DiskUse, is_full
 from gateway.handlers import control_handlers
 from gateway.housekeeping import Housekeeping
-from gateway.http import HttpServer, Probes
 from gateway.lag import LoopLag
 from gateway.logs import Logs, configure, redact
 from gateway.presence import Presence
@@ -46,6 +46,9 @@ from hermes.clock import SystemClock
 from hermes.config import Snapshot
 from hermes.errors import HermesError, StoreUnavailable
 from hermes.home import Home
+
+if TYPE_CHECKING:
+    from gateway.http import HttpServer
 
 __all__ = ["Gateway", "RunOptions", "local", "serve"]
 
@@ -192,6 +195,8 @@ class Gateway:
     async def _serve_http(self, snapshot: Snapshot) -> None:
         if not self._options.platforms:
             return
+        from gateway.http import HttpServer, Probes  # noqa: PLC0415  a command without a daemon serves nobody
+
         settings = snapshot.get("gateway", GatewaySettings)
         probes = Probes(self.report.readiness, api_key_check(self.core.settings), self.report.metrics)
         self._http = HttpServer(
