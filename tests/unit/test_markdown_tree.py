@@ -22,7 +22,7 @@ from adapters.markdown.nodes import (
 )
 from adapters.markdown.tree import MAX_LINES, parse
 
-SIZE = 100_000
+SIZE = 30_000
 
 
 def test_a_document_becomes_blocks_that_know_their_distance() -> None:
@@ -97,7 +97,7 @@ HOSTILE = {
 def test_TG_06_hostile_input_is_read_in_reasonable_time(name: str, limit: int) -> None:
     began = time.process_time()
     pieces = render_entities(HOSTILE[name], limit)
-    assert time.process_time() - began < 20  # a square of the length would take minutes
+    assert time.process_time() - began < 6  # a square of the length would take minutes
     assert all(len(piece.text.encode("utf-16-le")) <= 2 * limit for piece in pieces)
     # No mark may inflate a text: what is shown is about as long as what was written.
     assert sum(len(piece.text) for piece in pieces) < 4 * SIZE
