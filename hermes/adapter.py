@@ -29,6 +29,7 @@ __all__ = [
     "AdapterContext",
     "AdapterState",
     "BuildAdapter",
+    "BundlingAdapter",
     "Capabilities",
     "CommandInfo",
     "EditingAdapter",
@@ -94,12 +95,14 @@ class Piece:
     """One call's worth of a rendered reply. `text`: as people see it.
 
     `format`: the adapter's own JSON (entities, thread), stored with it.
-    `file`: what goes out with the text, which is then its caption.
+    `file`: what goes out with the text, which is then its caption; `more`: what goes out beside it, where one message
+    of the platform holds several files (`BundlingAdapter`).
     """
 
     text: str
     format: JSONObject = field(default_factory=dict)
     file: StoredFile | None = None
+    more: tuple[StoredFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +288,21 @@ class FileAdapter(Adapter, Protocol):
         """The file as pieces, in order; pure. The first has it; a caption that is too long goes on as text.
 
         caption: Markdown, may be blank. The file is at most `largest_file` long.
+        """
+        ...
+
+
+@runtime_checkable
+class BundlingAdapter(FileAdapter, Protocol):
+    """An adapter of a platform where an answer and its files are one message: a mail."""
+
+    def render_reply(
+        self, markdown: str, files: Sequence[tuple[StoredFile, str]], target: Target
+    ) -> Sequence[Piece]:
+        """The reply with its files, each with its caption, in as few pieces as the platform takes; pure.
+
+        In place of `render` and `render_file` for a reply that has files. Text and captions may be blank. Each file is
+        at most `largest_file` long; what is too much for one message goes on in the next.
         """
         ...
 
