@@ -27,7 +27,7 @@ from urllib.parse import quote
 
 import structlog
 
-__all__ = ["FILE", "Logs", "Redactor", "configure", "quiet", "redact", "scrub"]
+__all__ = ["FILE", "NOISY", "Logs", "Redactor", "configure", "quiet", "redact", "scrub"]
 
 FILE = "hermes.log"
 QUEUE_SIZE = 20_000
@@ -39,12 +39,13 @@ NOISY = (
     "telegram",
     "aiohttp",
     "asyncio",
-    "markdown_it",
     "PIL",
     "h11",
     "hpack",
 )
 """Libraries that speak only from WARNING on, unless everything is asked for."""
+_TRACING = "markdown_it"
+"""It has a debug line for each rule that it tries on each line: reading a text would take ten times as long."""
 
 Level = Literal["debug", "info", "warning", "error"]
 Form = Literal["text", "json"]
@@ -286,6 +287,7 @@ class Logs:
         logging.getLogger().setLevel(number)
         for name in NOISY:
             logging.getLogger(name).setLevel(number if level == "debug" else max(number, logging.WARNING))
+        logging.getLogger(_TRACING).setLevel(logging.WARNING)
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(number))
 
     def reopen(self) -> None:

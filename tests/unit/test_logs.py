@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from gateway.logs import FILE, Logs, Redactor, configure, redact, scrub
+from adapters.markdown.tree import parse
+from gateway.logs import FILE, NOISY, Logs, Redactor, configure, redact, scrub
 
 
 @pytest.fixture
@@ -20,11 +21,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def restored() -> Iterator[None]:
-    root = logging.getLogger()
-    level = root.level
+    levels = {name: logging.getLogger(name).level for name in (None, *NOISY)}
     yield
     structlog.reset_defaults()
-    root.setLevel(level)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
     logging.captureWarnings(capture=False)
 
 
@@ -42,6 +43,12 @@ def lines(logs: Logs, folder: Path) -> list[str]:
 
 def fail(error: Exception) -> None:
     raise error
+
+
+def test_reading_a_text_costs_no_line_for_each_rule_that_is_tried(logs: Logs, folder: Path) -> None:
+    parse("- a\n- *b*\n")
+    logging.getLogger("httpx").debug("seen")
+    assert len(lines(logs, folder)) == 1
 
 
 async def test_an_event_is_one_line_with_its_fields(logs: Logs, folder: Path) -> None:
