@@ -16,8 +16,9 @@ from dataclasses import replace
 import structlog
 
 from gateway import ledger, outbox
+from gateway.answers import Answers, Surroundings
 from gateway.busy import is_same_place, pause_for
-from gateway.commands import COMMANDS, CommandRequest, Reply, parse_command
+from gateway.commands import COMMANDS, Reply, parse_command
 from gateway.edits import turn_to_rerun, version_among
 from gateway.ledger import InboxRow
 from gateway.mailbox import Mailbox
@@ -26,8 +27,7 @@ from gateway.parts import Parts
 from gateway.rights import rank
 from gateway.settings import Busy
 from gateway.turns import ActiveTurn, Turns, TurnWork
-from hermes.agent import SessionSpec, TurnEnded
-from hermes.errors import StoreCorrupt, StoreUnavailable
+from hermes.agent import SessionSpec
 from hermes.events import Event, Target
 from hermes.failpoint import reached
 
@@ -60,17 +60,14 @@ class Sessions:
 
     def __init__(self, parts: Parts, turns: Turns, modes: Modes) -> None:
         self._store = parts.store
-        self._host = parts.host
-        self._agents = parts.agents
         self._turns = turns
+        self._answers = Answers(parts)
         self._delivery = parts.delivery
         self._feeds = parts.feeds
         self._clock = parts.clock
         self._say = parts.say
         self._busy = parts.busy
-        self._linking = parts.linking
         self._rights = parts.linking.rights
-        self._may = parts.may
         self._modes = modes
         self._boxes: dict[str, Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
@@ -220,7 +217,7 @@ class Sessions:
         rows, box.gathering = box.gathering, []
         box.arrived.set()
         jobs = (ledger.close([r.id for r in rows], "stopped", "", None, self._clock.time()),)
-        task = asyncio.create_task(self._close(stop, Reply(self._say("stopped"), jobs), dropped=rows))
+        task = asyncio.create_task(self._answers.close(stop, Reply(self._say("stopped"), jobs), dropped=rows))
         self._controls.add(task)
         task.add_done_callback(self._controls.discard)
         return True
@@ -235,7 +232,7 @@ class Sessions:
             for item in (*said, *box.work):
                 if isinstance(item, InboxRow) and item.ticket == ticket:
                     (said if item in said else box.work).remove(item)
-                    await self._close(item, Reply(self._say("cancelled")), state="stopped")
+                    await self._answers.close(item, Reply(self._say("cancelled")), state="stopped")
                     return
 
     async def _drain(self, key: str, box: Mailbox) -> None:
@@ -264,7 +261,7 @@ class Sessions:
         except Exception:  # whatever went wrong with one message, the next one of the session is handled
             log.exception("session.failed", session=rows[-1].session_key)
             for row in rows:
-                await self._close(row, Reply(self._say("internal")), state="failed")
+                await self._answers.close(row, Reply(self._say("internal")), state="failed")
 
     def _check_idle(self) -> None:
         if all(box.task is None for box in self._boxes.values()):
@@ -279,8 +276,8 @@ class Sessions:
 
     async def _handle(self, box: Mailbox, row: InboxRow) -> None:
         invocation = parse_command(row.event)
-        if not self._is_admitted(row):
-            await self._close(row, Reply(""), state="stopped")
+        if not self._answers.admits(row):
+            await self._answers.close(row, Reply(""), state="stopped")
             return
         if invocation is None:
             if row.event.edited:
@@ -288,18 +285,18 @@ class Sessions:
             elif rows := await self._gather(box, row):
                 await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
             return
-        reply = await self._reply(row)
+        reply = await self._answers.of(row, self._surroundings(row))
         if reply.redo is not None:
             await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo))
             return
         if not reply.later:
-            await self._close(row, reply)
+            await self._answers.close(row, reply)
 
     async def _again(self, box: Mailbox, row: InboxRow) -> None:
         """A message that was changed after its answer: its turn runs again, where it can."""
         turn_id = await turn_to_rerun(self._store, row)
         if turn_id is None:
-            await self._close(row, Reply(""), state="silent")
+            await self._answers.close(row, Reply(""), state="silent")
             return
         shown = await self._shown(turn_id, row.event.reply_to)
         work = TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=row.event.text, shown=shown)
@@ -352,97 +349,28 @@ class Sessions:
             for wait in waits:
                 wait.cancel()
 
-    def _is_admitted(self, row: InboxRow) -> bool:
-        """Whether the sender has still the right by which the message was taken; who joins by a code gets his so."""
-        invocation = parse_command(row.event)
-        if self._rights.admits(row.event) or (invocation is not None and invocation.name == "link"):
-            return True
-        log.info("message.not_admitted_any_longer", instance=row.event.instance)
-        return False
-
     async def _control(self, row: InboxRow) -> None:
-        if not self._is_admitted(row):
-            await self._close(row, Reply(""), state="stopped")
+        if not self._answers.admits(row):
+            await self._answers.close(row, Reply(""), state="stopped")
             return
-        reply = await self._reply(row)
+        reply = await self._answers.of(row, self._surroundings(row))
         if not reply.later:
-            await self._close(row, reply)
+            await self._answers.close(row, reply)
 
-    async def _reply(self, row: InboxRow) -> Reply:
-        invocation = parse_command(row.event)
-        assert invocation is not None  # noqa: S101  only rows with a command come here
-        command = COMMANDS.get(invocation.name)
-        if command is None:
-            return Reply(self._say("unknown_command", command=f"/{invocation.name}"))
-        role = self._rights.role(row.event)
-        refused = self._may(role).refused
-        if command.name in refused:
-            return Reply(self._say("command_refused", command=f"/{command.name}"))
+    def _surroundings(self, row: InboxRow) -> Surroundings:
         box = self._boxes.get(row.session_key)
-        request = CommandRequest(
-            row,
-            invocation.arguments,
-            self._host,
-            self._say,
+        return Surroundings(
             len(box.work) if box else 0,
             lambda: self.stop(row.session_key, row),
             lambda text: self._say_to_turn(row, text),
             lambda mode: self._modes.choose(row.session_key, mode, self._clock.time()),
-            self._linking,
-            role,
-            refused,
         )
-        try:
-            return await command.run(request)
-        except StoreCorrupt:
-            return Reply(self._say("history_unreadable"))
-        except Exception:  # a command's fault is told to the user and must not stop the mailbox
-            log.exception("command.failed", command=invocation.name)
-            return Reply(self._say("internal"))
 
     def _say_to_turn(self, row: InboxRow, text: str) -> None:
         """`/steer TEXT`: the text joins the running turn; without one it is handled like any message."""
         words = replace(row, event=replace(row.event, text=text, command_text=False))
         if not self.steer(row.session_key, words):
             self._add(row.session_key, words)
-
-    async def _close(
-        self,
-        row: InboxRow,
-        reply: Reply,
-        *,
-        state: ledger.InboxState = "answered",
-        dropped: Sequence[InboxRow] = (),
-    ) -> None:
-        """Commit a command's reply and what it changes, once, however long the store is away.
-
-        dropped: messages that the reply's jobs close.
-        """
-        drafts = self._delivery.compose(row.event.reply_to, reply.text, row.ticket) if reply.text else []
-        drafts += reply.also
-        kept = "" if reply.secret else reply.text
-        now = self._clock.time()
-        jobs = (
-            *reply.jobs,
-            ledger.close([row.id], state, kept, None, now),
-            outbox.enqueue(drafts, now),
-        )
-        while True:
-            try:
-                outgoing = (await self._store.write(*jobs))[-1]
-                break
-            except StoreUnavailable:
-                await self._store.wait_healthy()
-                await self._clock.sleep(0.2)
-            except LookupError as error:
-                log.info("command.refused", error=str(error))
-                jobs = (ledger.close([row.id], state, reply.text, None, now), outbox.enqueue(drafts, now))
-        if reply.forget:
-            await self._agents.drop(row.session_key)
-        self._delivery.wake(outgoing)
-        for gone in dropped:
-            self._feeds.end(gone.ticket, TurnEnded("stopped", ""))
-        self._feeds.end(row.ticket, TurnEnded("answered" if state == "answered" else "stopped", reply.text))
 
     async def drain(self, seconds: float) -> bool:
         """Begin no new work and let what runs end, for at most `seconds`. Whether all ended."""
