@@ -38,6 +38,7 @@ SCOPE = (
     "tools",
     "agents",
     "spills",
+    "media",
     "platforms",
     "hooks",
     "cron",

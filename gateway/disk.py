@@ -37,6 +37,7 @@ def measure(home: Home) -> Disk:
         "wal": _size(Path(f"{state}-wal")),
         "transcripts": _below(home.root / "agents"),
         "spills": _below(home.spills),
+        "media": _below(home.media),
         "logs": _below(home.logs),
         "backups": _below(home.backups) + sum(map(_size, home.root.glob("state.db.*bak"))),
         "models": _below(home.models),

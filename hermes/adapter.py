@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from hermes.agent import TurnUpdate
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Rate
+from hermes.errors import NotTaken
 from hermes.events import Attachment, Event, Parsed, Target, Verdict, Watermark
 from hermes.files import StoredFile
 from hermes.messages import JSONObject
@@ -38,6 +39,7 @@ __all__ = [
     "HttpAdapter",
     "HttpLimits",
     "Intake",
+    "Keep",
     "Pace",
     "Piece",
     "Receipt",
@@ -53,6 +55,22 @@ def _no_group(_: str) -> bool:
 
 def _nothing_is_stored(file: StoredFile) -> Path:
     raise FileNotFoundError(file.name)
+
+
+async def _nothing_is_kept(data: bytes, name: str, *, spoken: bool = False) -> StoredFile:  # noqa: ARG001
+    raise NotTaken("Nothing can be kept here.")
+
+
+class Keep(Protocol):
+    """Puts a file into the home."""
+
+    async def __call__(self, data: bytes, name: str, *, spoken: bool = False) -> StoredFile:
+        """The file as it is kept; on disk when this returns.
+
+        spoken: audio in it is somebody's words to us. Raises `Rejected` for one that is too large or empty, with a
+        sentence; `NotTaken` where there is no room.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +215,8 @@ class AdapterContext:
     """Parses "platform:chat[:thread]"; raises `ConfigError` for a target that cannot exist."""
     stored: Callable[[StoredFile], Path] = _nothing_is_stored
     """Where a file that is sent lies; it stands there until the piece has its receipt."""
+    keep: Keep = _nothing_is_kept
+    """For what comes inside of a message, and could not be fetched later: kept before the message is taken."""
 
 
 @runtime_checkable

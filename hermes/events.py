@@ -9,9 +9,11 @@ equal.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hermes.files import StoredFile
 from hermes.messages import Message
 
 __all__ = [
@@ -77,6 +79,7 @@ class Attachment:
     """A file that came with a message; `ref` is the platform's handle to fetch it by.
 
     What else is said of it is what the sender says. size: bytes, `None` where the platform does not tell.
+    file: what it became once it was in the home; then nobody fetches it again.
     """
 
     kind: Literal["image", "audio", "voice", "video", "document", "sticker", "other"]
@@ -84,6 +87,14 @@ class Attachment:
     name: str = ""
     mime: str = ""
     size: int | None = None
+    file: StoredFile | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Attachment:
+        """An attachment of a stored event. Raises `KeyError`, `TypeError` for anything else."""
+        file = raw.get("file")
+        known = {name: raw[name] for name in ("kind", "ref", "name", "mime", "size") if name in raw}
+        return cls(**known, file=None if file is None else StoredFile.from_json(file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +123,8 @@ class Event:
     to answer.
     untrusted: the text was written by a machine or stranger and is marked so for the model (webhook
     payloads).
+    album: messages of one sender in one chat that have the same were sent at once and are one message: the files of
+    all, and the text of the one that has it. They come in any order.
     """
 
     platform: str
@@ -139,6 +152,7 @@ class Event:
     attachments: tuple[Attachment, ...] = ()
     replay_key: str | None = None
     replay_window: float = 0.0
+    album: str | None = None
     admitted: Admission | None = None
     """Set by an adapter that has itself checked the right (signature, key, local socket).
 
@@ -219,7 +233,7 @@ def event_from_json(text: str) -> Event:
     try:
         raw["sender"] = Sender(**raw["sender"])
         raw["reply_to"] = tuple(Target(**t) for t in raw.get("reply_to", ()))
-        raw["attachments"] = tuple(Attachment(**a) for a in raw.get("attachments", ()))
+        raw["attachments"] = tuple(map(Attachment.from_json, raw.get("attachments", ())))
         raw["history"] = tuple(Message.from_json(m) for m in raw.get("history", ()))
         raw.setdefault("text", "")
         return Event(**raw)
@@ -238,4 +252,8 @@ def _shallow(event: Event) -> dict[str, Any]:
 
 def _plain(part: Sender | Target | Attachment) -> dict[str, Any]:
     """A flat dataclass as a dict without what it does not have; `dataclasses.asdict` costs ten times as much."""
-    return {name: value for name in part.__slots__ if (value := getattr(part, name)) is not None}
+    return {
+        name: value.to_json() if isinstance(value, StoredFile) else value
+        for name in part.__slots__
+        if (value := getattr(part, name)) is not None
+    }

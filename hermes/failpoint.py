@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-__all__ = ["LIVE_POINTS", "POINTS", "RESTORE_POINTS", "arm", "reached"]
+__all__ = ["LIVE_POINTS", "MEDIA_POINTS", "POINTS", "RESTORE_POINTS", "arm", "reached"]
 
 POINTS: tuple[str, ...] = (
     "intake.parsed",  # an adapter has parsed the update, nothing is stored
@@ -41,6 +41,12 @@ LIVE_POINTS: tuple[str, ...] = (
     "live.edited",  # the platform took an intermediate edit
 )
 
+MEDIA_POINTS: tuple[str, ...] = (
+    "media.fetched",  # all bytes of a file are here, it is not in its folder
+    "media.stored",  # it lies in its folder, nothing names it
+    "media.noted",  # its message names it, committed
+)
+
 RESTORE_POINTS: tuple[str, ...] = (
     "restore.staged",  # all of it lies beside the home, nothing is decided
     "restore.decided",  # decided on disk, nothing was moved
@@ -67,7 +73,7 @@ def arm(environ: Mapping[str, str] = os.environ) -> None:
     if not spec:
         return
     name, _, nth = spec.partition(":")
-    known = POINTS + LIVE_POINTS + RESTORE_POINTS
+    known = POINTS + LIVE_POINTS + MEDIA_POINTS + RESTORE_POINTS
     if name not in known:
         raise ValueError(f"unknown failpoint {name!r}; known: {', '.join(known)}")
     left = int(nth or 1)

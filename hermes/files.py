@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hermes.messages import JSONObject
-
 __all__ = ["FileKind", "StoredFile"]
 
 FileKind = Literal["image", "audio", "voice", "video", "document"]
@@ -28,7 +26,7 @@ class StoredFile:
     name: str
     size: int
 
-    def to_json(self) -> JSONObject:
+    def to_json(self) -> dict[str, Any]:
         """A JSON object with all fields."""
         return {
             "digest": self.digest,

@@ -6,9 +6,12 @@ Pure paths; making and locking it is the gateway's work.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from hermes.files import StoredFile
 
 __all__ = ["APPLICATION_ID", "Home", "default_home"]
 
@@ -70,6 +73,21 @@ class Home:
     def spills(self) -> Path:
         """Whole tool results that were too long for the model."""
         return self.root / "spills"
+
+    @property
+    def media(self) -> Path:
+        """Files that came with messages or go out with answers, each by the SHA-256 of its bytes."""
+        return self.root / "media"
+
+    def stored(self, file: StoredFile) -> Path:
+        """Where a file of `media` lies, if it is still kept. Raises `FileNotFoundError` for what names none."""
+        return self.lying(file.digest)
+
+    def lying(self, digest: str) -> Path:
+        """The same by its digest."""
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise FileNotFoundError(f"{digest[:80]!r} is no digest")
+        return self.media / digest[:2] / digest
 
     @property
     def backups(self) -> Path:

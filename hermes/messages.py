@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hermes.files import StoredFile
+
 __all__ = ["JSON", "JSONObject", "Message", "Role", "ToolCall", "Usage", "scrub_surrogates"]
 
 JSON = str | int | float | bool | None | list[Any] | dict[str, Any]
@@ -73,6 +75,7 @@ class Message:
     at: seconds since the epoch; 0 where nobody knows.
     aside: the system said it in the assistant's place (why there is no answer). It is kept for people; a model
     must never read it as its own words.
+    files: what came with it. What they say stands in the text; pictures are looked at when a model is asked.
     """
 
     role: Role
@@ -83,6 +86,7 @@ class Message:
     extra: JSONObject = field(default_factory=dict)
     at: float = 0.0
     aside: bool = False
+    files: tuple[StoredFile, ...] = ()
 
     def to_json(self) -> JSONObject:
         """A JSON object; fields that are empty are left out."""
@@ -99,6 +103,8 @@ class Message:
             out["at"] = self.at
         if self.aside:
             out["aside"] = True
+        if self.files:
+            out["files"] = [f.to_json() for f in self.files]
         return out
 
     @classmethod
@@ -113,6 +119,7 @@ class Message:
             extra=dict(raw.get("extra", {})),
             at=raw.get("at", 0.0),
             aside=bool(raw.get("aside", False)),
+            files=tuple(StoredFile.from_json(f) for f in raw.get("files", ())),
         )
 
 
