@@ -24,6 +24,8 @@ class Mailbox:
     def __init__(self, settings: EmailSettings, network: Network, clock: Clock) -> None:
         self._settings = settings
         self._network = network
+        self.most: int | None = None
+        """Bytes of a mail that the SMTP server takes, once it has said so."""
         self._contexts: dict[str, ssl.SSLContext | None] = {}
         self._tokens = (
             Tokens(settings.oauth, network, clock)
@@ -62,10 +64,13 @@ class Mailbox:
         token = await self._tokens.token() if self._tokens else None
         login = Login(self._settings.login(), token or self._password(), is_token=token is not None)
         try:
-            return await submit(server, context, login, envelope)
+            return await submit(server, context, login, envelope, self._limited)
         except Unauthorized:
             self._forget()
             raise
+
+    def _limited(self, most: int) -> None:
+        self.most = most
 
     def _forget(self) -> None:
         if self._tokens is not None:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
 from adapters.email.account import Mailbox
+from adapters.email.fetching import Fetching
 from adapters.email.filing import Filing
 from adapters.email.parse import Reading, own_addresses
 from adapters.email.receiving import Receiving
-from adapters.email.render import compose, render
+from adapters.email.render import Envelope, compose, largest_file, render, render_reply
 from adapters.email.settings import EmailSettings
+from adapters.email.trial import Trial
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
 from hermes.errors import AdapterError, NotTaken, Unauthorized, Unreachable
-from hermes.events import Target
+from hermes.events import Attachment, Event, Target
+from hermes.files import StoredFile
 
 __all__ = ["Email", "build"]
 
@@ -39,6 +43,7 @@ class Email:
         self._context = context
         self._mailbox = Mailbox(settings, context.network, context.clock)
         self._filing = Filing(settings, self._mailbox, context.instance)
+        self._fetching = Fetching(settings, self._mailbox)
         self._put_off: OrderedDict[str, int] = OrderedDict()
         self._closed = False
         reading = Reading(
@@ -52,7 +57,8 @@ class Email:
         for server in (settings.imap, settings.smtp):
             if server.tls == "none" and server.host not in ("localhost", "127.0.0.1", "::1"):
                 _log.warning("email.not_encrypted", instance=context.instance, host=server.host)
-        self._receiving = Receiving(settings, reading, context.clock)
+        trial = Trial(context.files / "reading.json", reading)
+        self._receiving = Receiving(settings, reading, trial, context.clock)
         wait = settings.poll_every or settings.idle_renew
         pace = Pace() if settings.rate == "off" else _PACE
         self.capabilities = Capabilities(silence=wait * 2 + 180, pace=pace)
@@ -94,17 +100,37 @@ class Email:
         finally:
             await connection.aclose()
 
+    def fetch(self, event: Event, attachment: Attachment) -> AsyncIterator[bytes]:  # noqa: ARG002  the contract
+        """See `FetchingAdapter.fetch`; the mail must still lie in the folder."""
+        return self._fetching.fetch(attachment)
+
+    @property
+    def largest_file(self) -> int:
+        """See `FileAdapter.largest_file`: what fits into one mail."""
+        return largest_file(self._largest_mail())
+
+    def _largest_mail(self) -> int:
+        return min(self._settings.largest_mail, self._mailbox.most or self._settings.largest_mail)
+
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:
         """See `Adapter.render`; `Piece.format` holds the headers of the answer and its HTML."""
         return render(markdown, target)
+
+    def render_file(self, file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:
+        """See `FileAdapter.render_file`."""
+        return self.render_reply("", [(file, caption)], target)
+
+    def render_reply(
+        self, markdown: str, files: Sequence[tuple[StoredFile, str]], target: Target
+    ) -> Sequence[Piece]:
+        """See `BundlingAdapter.render_reply`: one mail, as long as the files fit into it."""
+        return render_reply(markdown, files, target, self._largest_mail())
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
         """See `Adapter.send`. A repetition is marked, and has the Message-ID of the first."""
         if self._closed:
             raise Unreachable("The mailbox is closed.")
-        own = (self._settings.name, self._settings.address)
-        now = self._context.clock.time()
-        envelope = await asyncio.to_thread(compose, target, piece, key, own, now, again=again)
+        envelope = await asyncio.to_thread(self._compose, target, piece, key, again=again)
         try:
             note = await self._mailbox.send(envelope)
         except NotTaken as e:
@@ -112,6 +138,13 @@ class Email:
         self._put_off.pop(key, None)
         self._filing.put(envelope.content)
         return Receipt(envelope.message_id, note)
+
+    def _compose(self, target: Target, piece: Piece, key: str, *, again: bool) -> Envelope:
+        own = (self._settings.name, self._settings.address)
+        envelope = compose(target, piece, key, own, self._context.clock.time(), again=again)
+        content = replace(envelope.content, where=self._context.stored)
+        content.check()
+        return replace(envelope, content=content)
 
     def _gap(self, key: str) -> float:
         """Servers that put strangers off (greylisting) want minutes, and growing gaps: RFC 5321, section 4.5.4.1."""

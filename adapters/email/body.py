@@ -1,4 +1,4 @@
-"""The readable text of a message and the names of its files. Pure; heavy for big mails, so off the loop.
+"""The readable text of a message, and its files with their places. Pure; heavy for big mails, so off the loop.
 
 Source: https://www.rfc-editor.org/rfc/rfc2046 (parts) and https://www.rfc-editor.org/rfc/rfc3676 (format=flowed).
 """
@@ -7,136 +7,204 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
-from typing import Literal
 
-from adapters.email.headers import decoded_bytes, file_name, text_of
-from adapters.email.hypertext import text_of_html
-from hermes.events import Attachment
+from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, is_file, is_shown
+from adapters.email.headers import decoded_bytes, param, text_of
+from adapters.email.hypertext import shown_pictures, text_of_html
+from adapters.email.tnef import read_tnef
+from adapters.email.transfer import uu_blocks
 from hermes.messages import scrub_surrogates
 
 __all__ = ["Body", "read_body", "unflowed"]
 
 _PARTS = 200
 _DEPTH = 20
-_KINDS: dict[str, Literal["image", "audio", "video"]] = {"image": "image", "audio": "audio", "video": "video"}
+_MAILS = 10
+_MAIL = 20_000
+"""Characters of a mail that lies in this one; more of it is not read."""
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
+_SEALED = {
+    "multipart/encrypted": "an encrypted mail",
+    "application/pkcs7-mime": "a mail in S/MIME form",
+    "application/x-pkcs7-mime": "a mail in S/MIME form",
+}
 
 
 @dataclass(slots=True)
 class Body:
-    """text: all of it, with what it quotes. html: some of it was written in HTML alone."""
+    """text: all of it, with what it quotes. html: some of it was written in HTML alone.
+
+    mails: the texts of mails that lie in this one, each with a line that says whose it is. sealed: what cannot be
+    opened here. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in a winmail.dat.
+    """
 
     text: str = ""
-    files: list[Attachment] = field(default_factory=list)
+    files: list[MailFile] = field(default_factory=list)
     html: bool = False
+    mails: list[str] = field(default_factory=list)
+    sealed: str = ""
+    shown: set[str] | None = None
+    packed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    """exact: the mail is there to its last byte. by_hand: HTML is read without the parser that may end the process.
+
+    silent: only files are looked for.
+    """
+
     keep_quotes: bool
+    exact: bool
+    by_hand: bool
+    silent: bool = False
     body: Body = field(default_factory=Body)
 
 
-def read_body(message: Message, *, keep_quotes: bool = False) -> Body:
-    """Read a message. keep_quotes: quotations in HTML stay (a mail that was passed on)."""
-    reading = _Reading(keep_quotes)
-    reading.body.text = scrub_surrogates("\n\n".join(_texts(message, reading, 0)))
-    return reading.body
+def read_body(
+    message: Message, *, keep_quotes: bool = False, exact: bool = True, by_hand: bool = False
+) -> Body:
+    """Read a message. keep_quotes: quotations in HTML stay (a mail that was passed on).
+
+    exact: nothing of it was left out, so that sizes are known. by_hand: without the HTML parser.
+    """
+    reading = _Reading(keep_quotes, exact, by_hand)
+    body = reading.body
+    body.text = scrub_surrogates("\n\n".join(_texts(message, reading, 0, "")))
+    body.files = [file for file in body.files if is_shown(file, body.shown)]
+    return body
 
 
-def _texts(part: Message, reading: _Reading, depth: int) -> Iterator[str]:
+def _texts(part: Message, reading: _Reading, depth: int, section: str) -> Iterator[str]:
+    """The texts of a part, in order; its files are noted. section: its number, empty for the mail itself."""
     kind = part.get_content_type()
-    if depth > _DEPTH or len(reading.body.files) > _PARTS:
+    body = reading.body
+    if depth > _DEPTH or len(body.files) > _PARTS:
         return
-    if kind == "message/rfc822" or _is_file(part, kind):
-        if kind not in _NO_FILES:
-            reading.body.files.append(_file(part, kind, len(reading.body.files)))
+    if kind in _SEALED:
+        body.sealed = _SEALED[kind]
+        return
+    if kind == "message/rfc822" and section:
+        _attached_mail(part, reading, depth, section)
         return
     if part.is_multipart():
-        yield from _multipart(part, kind, reading, depth)
+        yield from _multipart(part, kind, reading, depth, section)
         return
-    text = _leaf(part, kind, reading)
+    section = section or "1"
+    if is_file(part, kind):
+        _file(part, kind, reading, section)
+        return
+    text = _leaf(part, kind, reading, section)
     if text.strip():
         yield text.strip("\r\n")
 
 
-def _multipart(part: Message, kind: str, reading: _Reading, depth: int) -> Iterator[str]:
+def _file(part: Message, kind: str, reading: _Reading, section: str) -> None:
+    if kind in _NO_FILES:
+        return
+    file = file_of(part, kind, section, exact=reading.exact)
+    packed = read_tnef(_data(part)) if file.is_winmail() else None
+    if packed is None:
+        reading.body.files.append(file)
+        return
+    reading.body.files += files_of_tnef(packed, file)
+    if not reading.body.packed:
+        html = text_of_html(packed.html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
+        reading.body.packed = scrub_surrogates(packed.text.strip() or html)
+
+
+def _attached_mail(part: Message, reading: _Reading, depth: int, section: str) -> None:
+    """A mail in a mail is read, and so are its files; whose words they are is said above them."""
+    payload = part.get_payload()
+    inner = payload[0] if isinstance(payload, list) and payload else None
+    if not isinstance(inner, Message) or len(reading.body.mails) >= _MAILS:
+        reading.body.files.append(file_of(part, "message/rfc822", section, exact=False))
+        return
+    place = section if inner.is_multipart() else f"{section}.1"
+    number = len(reading.body.mails)
+    reading.body.mails.append("")
+    whole = replace(reading, keep_quotes=True)
+    text = scrub_surrogates("\n\n".join(_texts(inner, whole, depth + 1, place))).strip()
+    text = text if len(text) <= _MAIL else f"{text[:_MAIL]}\n[...]"
+    who = {name: scrub_surrogates(text_of(inner, name))[:200] for name in ("From", "Date", "Subject")}
+    head = "\n".join(f"{name}: {value}" for name, value in who.items() if value)
+    reading.body.mails[number] = f"[Attached mail]\n{head}\n\n{text}".strip()
+
+
+def _multipart(part: Message, kind: str, reading: _Reading, depth: int, section: str) -> Iterator[str]:
     payload = part.get_payload()
     parts = [p for p in payload[:_PARTS] if isinstance(p, Message)] if isinstance(payload, list) else []
+    numbered = [(child, f"{section}.{n}".lstrip(".")) for n, child in enumerate(parts, 1)]
     if kind == "multipart/alternative":
-        yield from _best(parts, reading, depth)
+        yield from _best(numbered, reading, depth)
         return
-    for child in parts:
-        yield from _texts(child, reading, depth + 1)
+    for child, number in numbered:
+        yield from _texts(child, reading, depth + 1, number)
 
 
-def _best(parts: Sequence[Message], reading: _Reading, depth: int) -> Iterator[str]:
-    """Plain text where it says anything; the richest of the others."""
-    order = sorted(parts, key=lambda p: p.get_content_type() != "text/plain")
-    for child in [*order[:1], *reversed(order[1:])]:
-        files, html = len(reading.body.files), reading.body.html
-        found = list(_texts(child, reading, depth + 1))
+def _best(parts: Sequence[tuple[Message, str]], reading: _Reading, depth: int) -> Iterator[str]:
+    """Plain text where it says anything; the richest of the others. The files of all."""
+    order = sorted(parts, key=lambda p: p[0].get_content_type() != "text/plain")
+    waiting = [*order[:1], *reversed(order[1:])]
+    while waiting:
+        child, number = waiting.pop(0)
+        found = list(_texts(child, reading, depth + 1, number))
         if found:
             yield from found
-            return
-        if child.get_content_type() == "text/plain":
-            del reading.body.files[files:]
-            reading.body.html = html
+            break
+    silent = replace(reading, silent=True)
+    for child, number in waiting:
+        if child.is_multipart() or child.get_content_type() in ("text/html", "text/calendar"):
+            list(_texts(child, silent, depth + 1, number))
 
 
-def _leaf(part: Message, kind: str, reading: _Reading) -> str:
-    text = _payload(part)
+def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
     if kind == "text/html":
-        reading.body.html = True
-        return text_of_html(text, keep_quotes=reading.keep_quotes)
-    text = re.sub(r"\r\n?", "\n", text)
-    if str(_param(part, "format")).lower() == "flowed":
-        return unflowed(text, delsp=str(_param(part, "delsp")).lower() == "yes")
+        return _rich(decoded_bytes(_data(part), _charset(part)), reading)
+    data = b"" if reading.silent else _data(part)
+    if b"begin " in data:
+        data = _without_uu(data, part, reading, section)
+    text = re.sub(r"\r\n?", "\n", decoded_bytes(data, _charset(part)))
+    if param(part, "format").lower() == "flowed":
+        return unflowed(text, delsp=param(part, "delsp").lower() == "yes")
     return text
 
 
-def _payload(part: Message) -> str:
+def _rich(html: str, reading: _Reading) -> str:
+    body = reading.body
+    body.shown = (body.shown or set()) | shown_pictures(html, keep_quotes=reading.keep_quotes)
+    if reading.silent:
+        return ""
+    body.html = True
+    return text_of_html(html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
+
+
+def _without_uu(data: bytes, part: Message, reading: _Reading, section: str) -> bytes:
+    """A text without the files in it, which are noted."""
+    blocks = list(uu_blocks(data))
+    reading.body.files += files_of_uu(blocks, part, section)
+    ends = [0, *(block.end for block in blocks)]
+    starts = [*(block.start for block in blocks), len(data)]
+    return b"".join(data[start:end] for start, end in zip(ends, starts, strict=True))
+
+
+def _data(part: Message) -> bytes:
     try:
         data = part.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError, IndexError):
         data = None
-    if not isinstance(data, bytes):
-        raw = part.get_payload()
-        data = raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
-    return decoded_bytes(data, str(_param(part, "charset") or "us-ascii"))
+    if isinstance(data, bytes):
+        return data
+    raw = part.get_payload()
+    return raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
 
 
-def _param(part: Message, name: str) -> str:
-    try:
-        value = part.get_param(name)
-    except (ValueError, LookupError):
-        return ""
-    return str(value[2]) if isinstance(value, tuple) else str(value or "")
-
-
-def _is_file(part: Message, kind: str) -> bool:
-    if part.is_multipart():
-        return False
-    try:
-        disposition = part.get_content_disposition()
-    except (ValueError, LookupError, AttributeError):
-        disposition = None
-    return disposition == "attachment" or kind not in ("text/plain", "text/html") or bool(file_name(part))
-
-
-def _file(part: Message, kind: str, number: int) -> Attachment:
-    name = file_name(part)
-    if kind == "message/rfc822":
-        inner = part.get_payload()
-        first = inner[0] if isinstance(inner, list) and inner else None
-        subject = text_of(first, "Subject") if isinstance(first, Message) else ""
-        shown = re.sub(r"[^ \w.()-]", "_", subject)[:120].strip()
-        name = name or f"{shown or 'message'}.eml"
-    return Attachment(_KINDS.get(kind.partition("/")[0], "document"), str(number), name, kind)
+def _charset(part: Message) -> str:
+    return param(part, "charset") or "us-ascii"
 
 
 def unflowed(text: str, *, delsp: bool) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import structlog
 
 from adapters.email.account import Mailbox
+from adapters.email.content import Content
 from adapters.email.settings import EmailSettings
-from hermes.errors import AdapterError
+from hermes.errors import AdapterError, Rejected
 
 __all__ = ["Filing", "sent_folder"]
 
@@ -47,10 +48,10 @@ class Filing:
             self._wish = "off"
         self._mailbox = mailbox
         self._instance = instance
-        self._copies: asyncio.Queue[bytes] = asyncio.Queue(_WAITING)
+        self._copies: asyncio.Queue[Content] = asyncio.Queue(_WAITING)
         self._task: asyncio.Task[None] | None = None
 
-    def put(self, content: bytes) -> None:
+    def put(self, content: Content) -> None:
         """File a copy, soon; never waits. What is too much is left out."""
         if self._wish == "off" or self._copies.full():
             return
@@ -76,12 +77,21 @@ class Filing:
             name = self._wish if self._wish != "auto" else sent_folder(await connection.folders())
             while not self._copies.empty():
                 content = self._copies.get_nowait()
-                if name is not None:
+                if name is not None and await self._is_whole(content):
                     await connection.append(content, name)
         except AdapterError as e:
             self._gave_up(e)
         finally:
             await connection.aclose()
+
+    async def _is_whole(self, content: Content) -> bool:
+        """Whether its files are still there; a mail that was sent is no reason to keep them."""
+        try:
+            await asyncio.to_thread(content.check)
+        except Rejected as e:
+            _log.info("email.no_copy_in_sent", instance=self._instance, error=str(e))
+            return False
+        return True
 
     def _gave_up(self, error: AdapterError) -> None:
         _log.info("email.no_copy_in_sent", instance=self._instance, error=str(error))

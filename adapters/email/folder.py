@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from adapters.email.imap import ImapConnection
 from hermes.errors import AdapterError
 
-__all__ = ["Folder", "Found", "Position"]
+__all__ = ["Folder", "Found", "Position", "is_beginning"]
 
 _BEGINNING = 262_144
 """Bytes of a mail that is too big to be fetched whole: its text comes first, nearly always."""
@@ -26,7 +26,13 @@ _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _UID = re.compile(rb"\bUID (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]+)"')
 _ANSWERED = re.compile(rb"FLAGS \([^)]*\\Answered", re.IGNORECASE)
+_SHORT = re.compile(rb'BODY\[[\d.]+\](?:<\d+>)? (?:NIL|"((?:[^"\\]|\\.)*)")')
 _NO_BODY = re.compile(rb'BODY\[\](?:<0>)? (NIL|"")')
+
+
+def is_beginning(raw: bytes) -> bool:
+    """Whether that may be all that was asked for of a mail that is bigger. Not every server tells sizes exactly."""
+    return len(raw) == _BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,20 @@ class Folder:
         lines = await self._connection.fetch(names, "(UID FLAGS RFC822.SIZE INTERNALDATE)")
         found = {f.uid: f for line in lines if (f := _found(bytes(line))) is not None}
         return [found[uid] for uid in uids if uid in found]
+
+    async def search_id(self, message_id: str) -> list[int]:
+        """The UIDs of mails with that id (without brackets)."""
+        words = f"<{message_id}>".replace("\\", "\\\\").replace('"', '\\"')
+        return await self._connection.search(f'HEADER Message-ID "{words}"')
+
+    async def section(self, uid: int, part: str, start: int, length: int) -> bytes | None:
+        """Bytes of one part of a mail as they were sent, fewer at its end; `None` when the mail is not there."""
+        lines = await self._connection.fetch(str(uid), f"(UID BODY.PEEK[{part}]<{start}.{length}>)")
+        literals = [bytes(line) for line in lines if isinstance(line, bytearray)]
+        if literals:
+            return max(literals, key=len)
+        short = [found[1] for line in lines if (found := _SHORT.search(bytes(line)))]
+        return re.sub(rb"\\(.)", rb"\1", short[0] or b"") if short else None
 
     async def fetch(self, mail: Found, *, whole: bool = True) -> bytes | None:
         """A mail, or the beginning of one that is too big; `None` when the server gives nothing for it."""

@@ -18,6 +18,7 @@ __all__ = [
     "decoded_bytes",
     "file_name",
     "ids",
+    "param",
     "raw_values",
     "text_of",
     "value_of",
@@ -100,6 +101,15 @@ def without_comments(value: str) -> str:
 def ids(message: Message, name: str) -> list[str]:
     """The message ids in a field, without their brackets, in order."""
     return _ID.findall(value_of(message, name))
+
+
+def param(part: Message, name: str) -> str:
+    """A parameter of the Content-Type; empty where it has none."""
+    try:
+        value = part.get_param(name)
+    except (ValueError, LookupError):
+        return ""
+    return str(value[2]) if isinstance(value, tuple) else str(value or "")
 
 
 def file_name(part: Message) -> str:

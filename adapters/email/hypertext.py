@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from urllib.parse import unquote
 
 from inscriptis import get_text
 from inscriptis.css_profiles import CSS_PROFILES
@@ -11,7 +12,7 @@ from inscriptis.model.config import ParserConfig
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, fromstring, tostring
 
-__all__ = ["text_of_html"]
+__all__ = ["shown_pictures", "text_of_html"]
 
 _MOST = 2_000_000
 _CONFIG = ParserConfig(css=CSS_PROFILES["strict"], display_links=False)
@@ -27,10 +28,32 @@ _QUOTES = (
     "//*[contains(concat(' ', @class, ' '), ' yahoo_quoted ')]",
     "//*[contains(concat(' ', @class, ' '), ' protonmail_quote ')]",
 )
+_UNREAD = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^>]*>?")
+_PICTURE = re.compile(r"\bcid:([^\"'\s<>)]{1,300})", re.IGNORECASE)
+_QUOTE_BEGINS = re.compile(
+    r"<blockquote\b|\bgmail_quote\b|\bmoz-cite-prefix\b|\byahoo_quoted\b|\bprotonmail_quote\b|\bdivRplyFwdMsg\b"
+    r"|\bappendonsend\b|\bborder-top:\s?solid #(?:E1E1E1|B5C4DF)",
+    re.IGNORECASE,
+)
 
 
-def text_of_html(html: str, *, keep_quotes: bool) -> str:
-    """What a reader sees of a document. Hidden text is left out: it is where instructions are smuggled in."""
+def shown_pictures(html: str, *, keep_quotes: bool) -> set[str]:
+    """The Content-IDs of pictures in a document; of one that has new words above a quotation, of those alone."""
+    html = html[:_MOST]
+    quote = None if keep_quotes else _QUOTE_BEGINS.search(html)
+    if quote is not None and _by_hand(html[: html.rfind("<", 0, quote.end())]):
+        html = html[: quote.start()]
+    return {unquote(found[1]) for found in _PICTURE.finditer(unescape(html))}
+
+
+def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
+    """What a reader sees of a document. Hidden text is left out: it is where instructions are smuggled in.
+
+    by_hand: without the parser, and so with what is hidden and with what is quoted.
+    """
+    if by_hand:
+        return _by_hand(html[:_MOST])
     try:
         tree = _tree(html[:_MOST])
         if tree is None:
@@ -39,7 +62,11 @@ def text_of_html(html: str, *, keep_quotes: bool) -> str:
         return _tidy(get_text(tostring(tree, encoding="unicode"), _CONFIG))
     except (etree.LxmlError, ValueError, RecursionError, AttributeError, IndexError, KeyError, TypeError):
         # inscriptis raises many things on documents that no browser would mind
-        return _tidy(unescape(re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>", " ", html[:_MOST])))
+        return _by_hand(html[:_MOST])
+
+
+def _by_hand(html: str) -> str:
+    return _tidy(unescape(_TAG.sub(" ", _UNREAD.sub(" ", html))))
 
 
 def _tree(html: str) -> HtmlElement | None:

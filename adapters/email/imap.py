@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from aioimaplib import aioimaplib
 from aioimaplib.aioimaplib import Command, IMAP4ClientProtocol, Response
 
+from adapters.email.content import Content
 from hermes.errors import AdapterError, Unauthorized, Unreachable
 
 __all__ = ["ImapConnection", "Refusal", "open_imap"]
@@ -52,6 +53,15 @@ class _Protocol(IMAP4ClientProtocol):  # type: ignore[misc]  # the library has n
         self.lost: asyncio.Future[str] = loop.create_future()
         self.farewell = ""
         self.exists = 0
+        self.invited = asyncio.Event()
+        self.writable = asyncio.Event()
+        self.writable.set()
+
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -92,6 +102,9 @@ class _Protocol(IMAP4ClientProtocol):  # type: ignore[misc]  # the library has n
             self.news.set()
 
     def _continuation(self, line: bytes) -> None:
+        if self.pending_sync_command is not None and self.pending_sync_command.name == "APPEND":
+            self.invited.set()
+            return
         if self.pending_sync_command is not None and self.pending_sync_command.name == "AUTHENTICATE":
             # A refused token is explained first; an empty line then brings the refusal (RFC 7628, section 3.2.3).
             self.transport.write(b"\r\n")
@@ -245,9 +258,24 @@ class ImapConnection:
         """Give flags to mails."""
         await self.call("UID STORE", self._client.uid("store", uids, f"+FLAGS.SILENT ({flags})"))
 
-    async def append(self, content: bytes, folder: str) -> None:
-        """Put a mail into a folder, as read."""
-        await self.call("APPEND", self._client.append(content, aioimaplib.quoted(folder), "\\Seen"), _LONG)
+    async def append(self, content: Content, folder: str) -> None:
+        """Put a mail into a folder, as read, piece by piece. Raises also what `Content.pieces` raises."""
+        protocol = self._client.protocol
+        words = (aioimaplib.quoted(folder), "(\\Seen)", f"{{{content.size}}}")
+        protocol.invited.clear()
+        command = Command("APPEND", protocol.new_tag(), *words, loop=protocol.loop)
+        running = asyncio.ensure_future(protocol.execute(command))
+        try:
+            await self._guarded("APPEND", _first(running, protocol.invited.wait()), self._timeout)
+            if not running.done():
+                async for piece in content.pieces():
+                    protocol.transport.write(piece)
+                    await self._guarded("APPEND", protocol.writable.wait(), self._timeout * _LONG)
+                protocol.transport.write(b"\r\n")
+            await self.call("APPEND", asyncio.shield(running), _LONG)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
     async def noop(self) -> None:
         """Ask for a sign of life; news come with it."""

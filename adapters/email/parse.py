@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email import message_from_bytes
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -14,6 +14,7 @@ from adapters.email.addresses import base_address, canonical, domain_of, single_
 from adapters.email.automatic import machine_mail
 from adapters.email.body import Body, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
+from adapters.email.places import MailPlace
 from adapters.email.quoting import cut, is_forward, is_reply
 from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
@@ -37,6 +38,7 @@ class Reading:
 
     address: our own, canonical; aliases: others that are ours. authserv_id: our mail server's name in its
     Authentication-Results; `None`: nobody is known to be genuine. trust_from: the From is believed as it is.
+    by_hand: HTML is read without the parser, which may have ended the process.
     """
 
     instance: str
@@ -45,6 +47,7 @@ class Reading:
     authserv_id: str | None = None
     trust_from: bool = False
     reply_all: bool = False
+    by_hand: bool = False
 
     def is_own(self, address: str) -> bool:
         """Whether a canonical address is one of ours, with or without a plus."""
@@ -77,19 +80,23 @@ class Answers:
             return None
 
 
-def parse_mail(raw: bytes, size: int, received: float | None, reading: Reading) -> Parsed:
+def parse_mail(
+    raw: bytes, size: int, received: float | None, reading: Reading, place: MailPlace | None = None
+) -> Parsed:
     """The mail as an event, or why there is none.
 
     raw: the whole mail, or its beginning when it is bigger (`size`, in bytes). received: when the server got it.
+    place: where it lies, so that its files can be fetched.
     """
     try:
-        return _parse(raw, size, received, reading)
+        return _parse(raw, size, received, reading, place or MailPlace())
     except Exception as e:  # noqa: BLE001  the readers of mail and HTML raise anything, and one mail must not make us deaf
         return Unparsable(raw[:_RAW].decode("latin-1"), f"{type(e).__name__}: {e}"[:300])
 
 
-def _parse(raw: bytes, size: int, received: float | None, reading: Reading) -> Parsed:
-    message = message_from_bytes(slimmed(raw))
+def _parse(raw: bytes, size: int, received: float | None, reading: Reading, place: MailPlace) -> Parsed:
+    slim = slimmed(raw)
+    message = message_from_bytes(slim)
     froms = raw_values(message, "From")
     found = single_address(froms[0]) if len(froms) == 1 else None
     if found is None:
@@ -106,30 +113,38 @@ def _parse(raw: bytes, size: int, received: float | None, reading: Reading) -> P
     results = raw_values(message, "Authentication-Results")
     if reading.authserv_id is not None and is_forged(results, reading.authserv_id):
         return Ignored("forged sender")
-    return _event(message, raw, (sender, name, message_id), (size, received), reading)
+    mail = _Mail(message, raw, size, sender, name, replace(place, message_id=message_id), received)
+    return _event(mail, reading, exact=size <= len(raw) == len(slim))
 
 
-def _event(
-    message: Message,
-    raw: bytes,
-    who: tuple[str, str, str],
-    arrival: tuple[int, float | None],
-    reading: Reading,
-) -> Event:
-    sender, name, message_id = who
+@dataclass(frozen=True, slots=True)
+class _Mail:
+    """A mail that somebody wrote. raw: what there is of it; size: what it has."""
+
+    message: Message
+    raw: bytes
+    size: int
+    sender: str
+    name: str
+    place: MailPlace
+    received: float | None
+
+
+def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
+    message, sender, message_id = mail.message, mail.sender, mail.place.message_id
     genuine = _is_genuine(message, sender, reading)
     subject = scrub_surrogates(text_of(message, "Subject"))[:_SUBJECT]
     above = _above(message)
     key = message_id or sha256(_identity(message)).hexdigest()[:32]
     forward = is_forward(subject)
-    body = read_body(message, keep_quotes=forward)
-    text, quoted = cut(body.text, forward=forward)
-    missing = _missing(body, arrival[0], len(raw))
+    body = read_body(message, keep_quotes=forward, exact=exact, by_hand=reading.by_hand)
+    text, quoted = cut(body.text or body.packed, forward=forward)
+    missing = _missing(body, mail.size, len(mail.raw))
     text = _said(text, subject, body, is_new=not above and not is_reply(subject), missing=missing)
     mark = thread_mark(message_id or key, above, domain_of(reading.address))
     answers = Answers(
         to=_reply_address(message, sender, genuine=genuine, reading=reading),
-        name=name,
+        name=mail.name,
         subject=subject,
         message_id=message_id,
         above=tuple(references(above[:-1], above[-1])) if above else (),
@@ -141,9 +156,11 @@ def _event(
         account=reading.address,
         kind="direct",
         chat=sender,
-        sender=Sender(sender if genuine or reading.authserv_id is None else f"unverified:{sender}", name),
+        sender=Sender(
+            sender if genuine or reading.authserv_id is None else f"unverified:{sender}", mail.name
+        ),
         text=text,
-        dedupe_key=f"{key}:{_digest(raw)}",
+        dedupe_key=f"{key}:{_digest(mail.raw)}",
         thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
         message_id=message_id or None,
         # What we said ourselves stands in the conversation already.
@@ -152,11 +169,11 @@ def _event(
         else quoted[:_QUOTED] or None,
         reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
         private_notice=genuine,
-        unsupported=None if text else _what(body, missing),
+        unsupported=None if text or body.files else body.sealed or missing or "a mail without text",
         # A guest who bears somebody's name and is not vouched for; where nobody is checked, all are guests alike.
         untrusted=not genuine and reading.authserv_id is not None,
-        sent_at=_sent_at(message, arrival[1]),
-        attachments=tuple(body.files),
+        sent_at=_sent_at(message, mail.received),
+        attachments=tuple(file.attachment(mail.place) for file in body.files),
     )
 
 
@@ -215,27 +232,23 @@ def _listed(value: str) -> Sequence[str]:
 
 
 def _missing(body: Body, size: int, have: int) -> str:
-    return (
-        f"(This mail has {size / 1e6:.0f} MB; I only see its beginning.)" if size > have and body.text else ""
-    )
+    """A note about what of a huge mail was not seen."""
+    if size <= have or not (body.text or body.files):
+        return ""
+    return f"(This mail has {size / 1e6:.0f} MB; I only see its beginning.)"
 
 
 def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) -> str:
     """The words for the agent. The subject belongs to them where a conversation begins."""
     text = text.strip()
-    if is_new and subject and not text.startswith("/"):
-        text = f"Subject: {subject}\n\n{text}" if text else ("" if body.files else subject)
-    if text and body.files and not text.startswith("/"):
-        names = ", ".join(file.name or file.mime for file in body.files[:20])
-        text = f"{text}\n\n(Attached, and not readable for me yet: {names})"
-    return f"{text}\n\n{missing}" if text and missing else text
-
-
-def _what(body: Body, missing: str) -> str:
-    """What a mail without words consists of."""
-    if body.files:
-        return ", ".join(file.name or file.mime for file in body.files[:5])
-    return missing or "a mail without text"
+    if text.startswith("/"):
+        return text
+    if body.sealed and not text:
+        return ""
+    if is_new and subject:
+        alone = not text and not body.files and not body.mails
+        text = subject if alone else f"Subject: {subject}\n\n{text}".strip()
+    return "\n\n".join(part for part in (text, *body.mails, missing) if part)
 
 
 def _sent_at(message: Message, received: float | None) -> float | None:

@@ -8,11 +8,13 @@ from typing import TypeVar
 
 import structlog
 
-from adapters.email.folder import Folder, Found, Position
+from adapters.email.folder import Folder, Found, Position, is_beginning
 from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.loops import LoopGuard
 from adapters.email.parse import Reading, parse_mail
+from adapters.email.places import MailPlace
 from adapters.email.settings import EmailSettings
+from adapters.email.trial import Trial
 from hermes import failpoint
 from hermes.adapter import Intake
 from hermes.clock import Clock
@@ -35,9 +37,10 @@ give, or that breaks the connection, must not make us deaf for all others."""
 class Receiving:
     """Reads one folder over any number of connections."""
 
-    def __init__(self, settings: EmailSettings, reading: Reading, clock: Clock) -> None:
+    def __init__(self, settings: EmailSettings, reading: Reading, trial: Trial, clock: Clock) -> None:
         self._settings = settings
         self._reading = reading
+        self._trial = trial
         self._clock = clock
         self._guard = LoopGuard(settings.thread_rate, settings.sender_rate)
         self._failed: dict[int, int] = {}
@@ -112,7 +115,7 @@ class Receiving:
                 continue
             raw = await self._raw(folder, mail)
             size += len(raw or b"")
-            mails.append((mail, await self._parsed(mail, raw)))
+            mails.append((mail, await self._parsed(mail, raw, folder.validity)))
         return mails, []
 
     async def _raw(self, folder: Folder, mail: Found) -> bytes | None:
@@ -131,10 +134,17 @@ class Receiving:
         self._failed.pop(mail.uid, None)
         return raw
 
-    async def _parsed(self, mail: Found, raw: bytes | None) -> Parsed:
+    async def _parsed(self, mail: Found, raw: bytes | None, validity: int) -> Parsed:
         if raw is None:
             return Unparsable("", f"the server does not give mail {mail.uid}")
-        return await asyncio.to_thread(parse_mail, raw, mail.size, mail.at, self._reading)
+
+        size = mail.size if is_beginning(raw) else len(raw)
+        place = MailPlace(validity, mail.uid, mail.size)
+
+        def parse(reading: Reading) -> Parsed:
+            return parse_mail(raw, size, mail.at, reading, place)
+
+        return await asyncio.to_thread(self._trial.read, f"{validity}:{mail.uid}", raw, parse)
 
     async def _commit(self, items: Sequence[Parsed], position: Position, intake: Intake) -> Sequence[Verdict]:
         watermark = Watermark(self._reading.instance, self._name, position.to_text())

@@ -125,6 +125,12 @@ class EmailSettings(PlatformSettings):
         description="Of a bigger mail only the beginning is read.",
         examples=["25MB"],
     )
+    largest_mail: ByteSize = Field(
+        default=25_000_000,
+        ge=200_000,
+        description="Of what is sent: files that make a mail bigger go in the next one. Less where the server says so.",
+        examples=["25MB"],
+    )
     idle_renew: Duration = Field(
         default=300.0,
         ge=10,

@@ -1,14 +1,15 @@
 """Handing a mail over by SMTP: aiosmtplib. Only this file knows it; errors that leave it are ours.
 
-Source: https://www.rfc-editor.org/rfc/rfc5321 and https://www.rfc-editor.org/rfc/rfc6409 . Until the server has asked
-for the content (354) nothing was taken, whatever happens; between the content's end and its answer nobody knows.
+Source: https://www.rfc-editor.org/rfc/rfc5321 and https://www.rfc-editor.org/rfc/rfc6409 . Until the line that ends the
+content is written nothing was taken, whatever happens (section 4.1.1.4); between that line and its answer nobody knows.
 One connection a mail: a kept one is closed by the server just when it is needed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -18,9 +19,13 @@ from aiosmtplib import (
     SMTPException,
     SMTPRecipientRefused,
     SMTPResponseException,
+    SMTPServerDisconnected,
 )
 from aiosmtplib.errors import SMTPConnectError, SMTPConnectResponseError, SMTPHeloError
+from aiosmtplib.protocol import SMTPProtocol
+from aiosmtplib.status import SMTPStatus
 
+from adapters.email.content import Content, wrapped
 from adapters.email.render import Envelope
 from adapters.email.settings import Server
 from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unauthorized, Unreachable
@@ -29,8 +34,9 @@ __all__ = ["Login", "submit"]
 
 _QUOTA = ("5.4.5", "SubmissionQuotaExceeded")
 """How Gmail and Microsoft say with 5yz that a day's mails are used up: it passes."""
-_CONTENT = 20.0
-"""Times the usual wait, for the answer to the content: RFC 5321, section 4.5.3.2.6, says ten minutes."""
+_INVITED, _PIECE, _CONTENT = 4.0, 6.0, 20.0
+"""Times the usual wait: for the server to ask for the content, for it to take each piece, for its answer to the content.
+RFC 5321, section 4.5.3.2, says two, three and ten minutes. How long all pieces take together is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +49,15 @@ class Login:
 
 
 async def submit(
-    server: Server, context: ssl.SSLContext | None, login: Login, envelope: Envelope | None
+    server: Server,
+    context: ssl.SSLContext | None,
+    login: Login,
+    envelope: Envelope | None,
+    limit: Callable[[int], None],
 ) -> str | None:
     """Hand a mail over; without one only log in. Recipients that were refused beside others are returned as a note.
+
+    limit: is told how many bytes of a mail the server takes, when it says so.
 
     Raises `Unauthorized`, `Unreachable`, `NotTaken`, `Rejected`, `OutcomeUnknown`.
     """
@@ -62,11 +74,16 @@ async def submit(
         with _before_content("connect", server.host):
             await smtp.connect()
             await _log_in(smtp, login)
+        most = smtp.esmtp_extensions.get("size", "")
+        if most.isdecimal() and int(most) > 0:
+            limit(int(most))
         if envelope is None:
             return None
+        if most.isdecimal() and 0 < int(most) < envelope.content.size:
+            raise Rejected(f"The SMTP server takes no mail over {int(most) / 1e6:.0f} MB.")
         with _before_content("take the mail", server.host):
             refused = await _announce(smtp, envelope)
-        await _hand_over(smtp, envelope.content, server.timeout * _CONTENT)
+        await _hand_over(smtp, envelope.content, server.timeout)
         return f"not sent to {', '.join(refused)}" if refused else None
     finally:
         smtp.close()
@@ -84,7 +101,8 @@ async def _log_in(smtp: SMTP, login: Login) -> None:
 
 async def _announce(smtp: SMTP, envelope: Envelope) -> list[str]:
     """MAIL and RCPT; those that were refused, when others were not."""
-    await smtp.mail(envelope.sender)
+    sized = smtp.supports_extension("size")  # https://www.rfc-editor.org/rfc/rfc1870
+    await smtp.mail(envelope.sender, options=[f"SIZE={envelope.content.size}"] if sized else [])
     errors: dict[str, SMTPRecipientRefused] = {}
     for recipient in envelope.recipients:
         try:
@@ -96,15 +114,39 @@ async def _announce(smtp: SMTP, envelope: Envelope) -> list[str]:
     return list(errors)
 
 
-async def _hand_over(smtp: SMTP, content: bytes, seconds: float) -> None:
+async def _hand_over(smtp: SMTP, content: Content, wait: float) -> None:
+    with _before_content("take the content", str(smtp.hostname)):
+        invited = await smtp.execute_command(b"DATA", timeout=wait * _INVITED)
+        if invited.code != SMTPStatus.start_input:
+            raise SMTPResponseException(invited.code, invited.message)
     try:
-        await smtp.data(content, timeout=seconds)
-    except SMTPResponseException as e:
-        raise _refusal("the content", e) from e
-    except (SMTPException, OSError) as e:
+        async for piece in content.pieces():
+            _protocol(smtp).write(wrapped(piece))
+            await _drained(smtp, wait * _PIECE)
+        _protocol(smtp).write(b".\r\n")
+    except (SMTPException, OSError, TimeoutError) as e:
+        raise NotTaken(f"The connection broke within the mail: {type(e).__name__}.") from e
+    try:
+        await _drained(smtp, wait * _PIECE)
+        answer = await _protocol(smtp).read_response(timeout=wait * _CONTENT)
+    except (SMTPException, OSError, TimeoutError) as e:
         raise OutcomeUnknown(f"The SMTP server's answer to the mail was lost: {type(e).__name__}.") from e
+    if answer.code != SMTPStatus.completed:
+        raise _refusal("the content", SMTPResponseException(answer.code, answer.message))
     with suppress(SMTPException, OSError):
         await smtp.quit(timeout=2.0)
+
+
+async def _drained(smtp: SMTP, seconds: float) -> None:
+    """Wait until the connection has room again: a slow one may take its time, a dead one may not."""
+    async with asyncio.timeout(seconds):
+        await _protocol(smtp)._drain_helper()  # noqa: SLF001  the library writes a mail only as a whole
+
+
+def _protocol(smtp: SMTP) -> SMTPProtocol:
+    if smtp.protocol is None:
+        raise SMTPServerDisconnected("Connection lost")
+    return smtp.protocol
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 """The e-mail adapter between real mail servers and an intake in memory that keeps the contract."""
 
 import asyncio
+import tempfile
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from hermes.adapter import AdapterContext, AdapterState, HttpLimits
 from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError
-from hermes.events import Target
+from hermes.events import Attachment, Event, Target
+from hermes.files import StoredFile
 from tests.integration.telegram_desk import Desk
 from tests.peers.mail import Dovecot, ScriptedImap, SmtpPeer
 
@@ -77,9 +80,9 @@ class Post:
             **keys,
         }
 
-    def adapter(self, clock: Clock | None = None, **keys: Any) -> Email:
-        """An adapter as a new process would make it."""
-        return make_adapter(self.settings(**keys), clock)
+    def adapter(self, clock: Clock | None = None, *, folder: Path | None = None, **keys: Any) -> Email:
+        """An adapter as a new process would make it. folder: where its own files lie, and those that it sends."""
+        return make_adapter(self.settings(**keys), clock, folder)
 
 
 def scripted_settings(server: ScriptedImap, **keys: Any) -> dict[str, Any]:
@@ -96,14 +99,37 @@ def scripted_settings(server: ScriptedImap, **keys: Any) -> dict[str, Any]:
     }
 
 
-def make_adapter(settings: dict[str, Any], clock: Clock | None = None) -> Email:
-    """Build one."""
+def keep(folder: Path, name: str, content: bytes, mime: str = "application/octet-stream") -> StoredFile:
+    """A file as the home keeps it, in a folder of the test."""
+    digest = sha256(content).hexdigest()
+    (folder / digest).write_bytes(content)
+    return StoredFile(digest, "document", mime, name, len(content))
+
+
+async def fetched(adapter: Email, event: Event, attachment: Attachment) -> bytes:
+    """All of a file that came with a mail."""
+    return b"".join([piece async for piece in adapter.fetch(event, attachment)])
+
+
+_NOWHERE = tempfile.TemporaryDirectory(prefix="mailbox.")
+
+
+def make_adapter(settings: dict[str, Any], clock: Clock | None = None, folder: Path | None = None) -> Email:
+    """Build one. folder: its own, in which the files that it sends lie too; else an empty one that all share."""
 
     def targets(text: str) -> Target:
         raise ConfigError(text)
 
+    own = folder or Path(_NOWHERE.name)
     context = AdapterContext(
-        "email", clock or SystemClock(), Network(), HttpLimits(), Path("/nonexistent"), (), targets
+        "email",
+        clock or SystemClock(),
+        Network(),
+        HttpLimits(),
+        own,
+        (),
+        targets,
+        stored=lambda file: own / file.digest,
     )
     adapter = build(EmailSettings.model_validate(settings), context)
     assert isinstance(adapter, Email)

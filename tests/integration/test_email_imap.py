@@ -161,7 +161,7 @@ async def test_EM_26_many_mails_come_in_bounded_batches_and_of_a_huge_one_only_i
     async with running(adapter(imap, first_start="all"), desk):
         await desk.until(lambda: len(desk.events) == 300)
         imap.size = 60_000_000
-        imap.add(301, mail("the text of a huge one"))
+        imap.add(301, mail("the text of a huge one" + "\n" * 300_000))
         await desk.until(lambda: len(desk.events) == 301)
     assert [e.sender.id for e in desk.events[:300]] == [f"p{n}@far.test" for n in range(1, 301)]
     described = [c for c in imap.asked("UID FETCH") if "SIZE" in c]

@@ -4,10 +4,15 @@ import asyncio
 import time
 
 import pytest
+from aiohttp import web
 
+from hermes.errors import Unauthorized
 from hermes.events import Target
+from hermes.testing import FakeClock
 from tests.integration.mail_desk import Post, Watcher, mail, running
+from tests.integration.telegram_desk import pass_time
 from tests.peers.mail import Dovecot, SmtpPeer
+from tests.peers.serving import LoopbackServer
 
 
 @pytest.fixture
@@ -75,3 +80,47 @@ async def test_after_the_home_came_back_from_a_backup_nobody_is_answered_twice(p
         await restored.until(lambda: len(restored.events) == 1)
     assert restored.events[0].text.endswith("new")
     assert restored.ignored == ["answered already", "automatic mail"]
+
+
+async def test_a_server_is_asked_again_and_again_where_that_is_wished(post: Post) -> None:
+    clock, desk = FakeClock(), Watcher()
+    async with running(post.adapter(clock, poll_every="5s", sent_folder="off"), desk):
+        await desk.until_state("connected")
+        for number in (1, 2):
+            await post.deliver(mail(f"looked for {number}"))
+            assert await pass_time(clock, 60, lambda done=number: len(desk.events) == done) <= 6  # type: ignore[misc]
+    assert [e.text.splitlines()[-1] for e in desk.events] == ["looked for 1", "looked for 2"]
+
+
+async def test_a_real_server_lets_in_by_token_and_a_stale_one_is_renewed(
+    dovecot: Dovecot, post: Post
+) -> None:
+    known: list[str] = []
+    granted = ["stale", "good", "good"]
+
+    async def look(request: web.Request) -> web.Response:
+        known.append(request.query["token"])
+        if request.query["token"] != "good":
+            return web.json_response({"error": "invalid_token"}, status=401)
+        return web.json_response({"email": post.address, "active": True})
+
+    async def grant(_: web.Request) -> web.Response:
+        return web.json_response({"access_token": granted.pop(0), "expires_in": 3600})
+
+    app = web.Application()
+    app.router.add_get("/tokeninfo", look)
+    app.router.add_post("/token", grant)
+    server = LoopbackServer(app, dovecot.tokens)
+    await server.start()
+    oauth = {"token_url": f"{server.base}/token", "client_id": "c", "refresh_token": "r"}
+    adapter = post.adapter(first_start="all", sent_folder="off", auth="xoauth2", password=None, oauth=oauth)
+    try:
+        desk = Watcher()
+        with pytest.raises(Unauthorized):
+            await adapter.run(desk)
+        async with running(adapter, desk):
+            await post.deliver(mail("by token"))
+            await desk.until(lambda: len(desk.events) == 1)
+    finally:
+        await server.stop()
+    assert (known[0], known[-1]) == ("stale", "good")

@@ -1,4 +1,5 @@
-"""A private Dovecot on free ports of loopback: any user at test.local logs in with the password `pw`.
+"""A private Dovecot on free ports of loopback: any user at test.local logs in with the password `pw`, or with a token
+that the server on the port `tokens` (which a test runs) knows as his.
 
 https://doc.dovecot.org/2.3/ ; run as root its mail belongs to the system's user `mail`, else to us.
 """
@@ -38,7 +39,7 @@ ssl = yes
 ssl_cert = <{folder}/cert.pem
 ssl_key = <{folder}/key.pem
 disable_plaintext_auth = yes
-auth_mechanisms = plain login
+auth_mechanisms = plain login xoauth2
 auth_failure_delay = 0
 service anvil {{
   {chroot}
@@ -57,6 +58,11 @@ namespace inbox {{
     special_use = \\Sent
     auto = create
   }}
+}}
+passdb {{
+  driver = oauth2
+  mechanisms = xoauth2
+  args = {folder}/oauth2.conf
 }}
 passdb {{
   driver = static
@@ -92,6 +98,11 @@ protocol lmtp {{
 {rootless}
 """
 
+_TOKENS = """
+tokeninfo_url = http://127.0.0.1:{tokens}/tokeninfo?token=
+username_attribute = email
+"""
+
 
 def find_dovecot() -> Path | None:
     """The program, where it is installed with what is needed of it."""
@@ -107,7 +118,7 @@ class Dovecot:
         self.folder.chmod(0o755)
         self.cert = self.folder / "cert.pem"
         self.key = self.folder / "key.pem"
-        self.imap, self.imaps, self.lmtp = (free_port() for _ in range(3))
+        self.imap, self.imaps, self.lmtp, self.tokens = (free_port() for _ in range(4))
         self._process: subprocess.Popen[bytes] | None = None
         make_certificate(self.cert, self.key)
         self._write()
@@ -133,6 +144,7 @@ class Dovecot:
             rootless="" if is_root else "\n".join(f"{k} = {v}" for k, v in names.items()),
         )
         (self.folder / "dovecot.conf").write_text(text)
+        (self.folder / "oauth2.conf").write_text(_TOKENS.format(tokens=self.tokens))
 
     def start(self) -> None:
         """Start it and wait until it answers. Raises `RuntimeError` with its log."""

@@ -1,7 +1,8 @@
 """A small IMAP server that does what a real one does only on a bad day. It knows the commands that the adapter uses.
 
 Each mail is `(uid, bytes)`. Knobs: what IDLE is answered with, how FETCH puts its answer, how many mails there seem
-to be, whether anything is answered at all. `commands` holds every line that came, without tags and passwords.
+to be, whether anything is answered at all. `sections` are the parts of mails by UID and number; after `cut_after` of
+them the connection is cut, once. `commands` holds every line that came, without tags and passwords.
 """
 
 import asyncio
@@ -32,6 +33,10 @@ class ScriptedImap:
     size: int | None = None
     password: str = "pw"
     repeats: bool = False
+    sections: dict[tuple[int, str], bytes] = field(default_factory=dict)
+    ends: Literal["empty", "NIL", "quoted"] = "empty"
+    cut_after: int | None = None
+    pieces: int = 0
     commands: list[str] = field(default_factory=list)
     logins: int = 0
     port: int = 0
@@ -171,6 +176,9 @@ class ScriptedImap:
         return [f"* OK [UIDVALIDITY {self.validity}] valid", f"* OK [UIDNEXT {following}] next"]
 
     def _search(self, command: str) -> list[int]:
+        if "HEADER" in command:
+            wanted = command.partition('Message-ID "')[2].rstrip('"').encode()
+            return [uid for uid, content in self.mails if wanted in content]
         found = re.search(r"UID (\d+):(\d+|\*)", command)
         uids = sorted(uid for uid, _ in self.mails)
         if found is None or not uids:
@@ -184,9 +192,33 @@ class ScriptedImap:
         wanted = {int(n) for n in words[2].split(",")}
         out: list[str | bytes] = []
         for number, (uid, content) in enumerate(self.mails, 1):
-            if uid in wanted:
-                out += self._one(number, uid, content, with_body="BODY.PEEK[]" in command)
+            if uid not in wanted:
+                continue
+            asked = re.search(r"BODY\.PEEK\[([\d.]*)\](?:<(\d+)\.(\d+)>)?", command)
+            if asked is not None and asked[1]:
+                out += self._section(number, uid, asked)
+                continue
+            body = content if asked is None or asked[3] is None else content[: int(asked[3])]
+            out += self._one(number, uid, body, with_body=asked is not None)
         return out
+
+    def _section(self, number: int, uid: int, asked: re.Match[str]) -> list[str | bytes]:
+        """A piece of a part, its end in one of the ways that servers have."""
+        if self.cut_after is not None and self.pieces >= self.cut_after:
+            self.cut_after = None
+            self.cut()
+            return []
+        self.pieces += 1
+        start, length = int(asked[2] or 0), int(asked[3] or 0)
+        content = self.sections.get((uid, asked[1]))
+        piece = (content or b"")[start : start + length]
+        head = f"* {number} FETCH (UID {uid} BODY[{asked[1]}]<{start}> ".encode()
+        if not piece and self.ends == "NIL":
+            return [head, b"NIL)\r\n"]
+        if b"\n" not in piece and self.ends == "quoted":
+            escaped = piece.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+            return [head, b'"' + escaped + b'")\r\n']
+        return [head, f"{{{len(piece)}}}\r\n".encode(), piece, b")\r\n"]
 
     def _one(self, number: int, uid: int, content: bytes, *, with_body: bool) -> list[str | bytes]:
         if not with_body:

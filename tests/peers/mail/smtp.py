@@ -2,7 +2,8 @@
 
 Faults by the word of the command that they answer: "MAIL", "RCPT", "DATA"; `status` refuses with `status` and
 `description`, `lost` takes the mail and drops the connection instead of answering, `cut` drops it before the mail is
-read in, `hang` never answers, `refuse` is for `go_away`. What no correct client sends lands in `violations`.
+read in, `hang` never answers, `refuse` is for `go_away`. `cut_within` drops a connection after so many bytes, once.
+What no correct client sends lands in `violations`.
 """
 
 import asyncio
@@ -46,6 +47,14 @@ class SentMail:
         part = self.mail.get_body(("html",))
         return _lines(part) if part is not None else ""
 
+    @property
+    def files(self) -> list[tuple[str, str, bytes]]:
+        """Name, type and content of its files, in order."""
+        return [
+            (str(p.get_filename()), p.get_content_type(), bytes(p.get_payload(decode=True)))
+            for p in self.mail.iter_attachments()
+        ]
+
 
 def _lines(part: Any) -> str:
     return str(part.get_content()).replace("\r\n", "\n")
@@ -61,13 +70,27 @@ class _Server(SMTP):  # type: ignore[misc]  # without types
         is_right = f"auth=Bearer {TOKEN}\1".encode() in asked
         return AuthResult(success=is_right, handled=False)
 
+    def data_received(self, data: bytes) -> None:
+        peer: SmtpPeer = self.event_handler
+        if peer.cut_within is not None and self.envelope is not None and self.envelope.rcpt_tos:
+            peer.cut_within -= len(data)
+            if peer.cut_within < 0:
+                peer.cut_within = None
+                self.transport.abort()
+                return
+        super().data_received(data)
+
 
 class SmtpPeer:
-    """One server. `relay` gets every mail that was taken (to, content), for a mailbox to put it in."""
+    """One server. `relay` gets every mail that was taken (to, content), for a mailbox to put it in.
+
+    unanswered: those of `sent` of which the client was not told that they were taken.
+    """
 
     def __init__(self, cert: Path, key: Path) -> None:
         self.faults = FaultPlan()
         self.sent: list[SentMail] = []
+        self.unanswered: list[SentMail] = []
         self.logins: list[str] = []
         self.refused: list[str] = []
         self.violations: list[str] = []
@@ -75,6 +98,8 @@ class SmtpPeer:
         self.port = 0
         self.relay: Callable[[str, bytes], None] | None = None
         self.xoauth2 = False
+        self.largest = 33_554_432
+        self.cut_within: int | None = None
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(cert, key)
         self._changes = Changes()
@@ -111,6 +136,7 @@ class SmtpPeer:
             authenticator=self._authenticate,
             auth_required=True,
             auth_exclude_mechanism=exclude,
+            data_size_limit=self.largest,
             loop=asyncio.get_running_loop(),
         )
         self._live.add(server)
@@ -161,7 +187,11 @@ class SmtpPeer:
         mail = message_from_bytes(content, policy=policy.default)
         assert isinstance(mail, EmailMessage)
         self._check(content, mail)
+        if f"SIZE={len(content)}" not in envelope.mail_options:
+            self.violations.append(f"{envelope.mail_options} announced, and {len(content)} bytes came")
         self.sent.append(SentMail(envelope.mail_from, tuple(envelope.rcpt_tos), content, mail))
+        if fault is not None:
+            self.unanswered.append(self.sent[-1])
         if self.relay is not None:
             for to in envelope.rcpt_tos:
                 await asyncio.to_thread(self.relay, to, content)

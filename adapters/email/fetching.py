@@ -1,0 +1,120 @@
+"""The files of mails, read from the mailbox piece by piece when somebody asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from adapters.email.account import Mailbox
+from adapters.email.folder import Folder
+from adapters.email.imap import Refusal
+from adapters.email.places import FilePlace, MailPlace
+from adapters.email.settings import EmailSettings
+from adapters.email.tnef import read_tnef
+from adapters.email.transfer import decoder, uu_blocks
+from hermes.errors import AdapterError, Gone, NotTaken, Unauthorized, Unreachable
+from hermes.events import Attachment
+
+__all__ = ["Fetching"]
+
+_PIECE = 524_288
+"""Bytes asked for at once: what is held in memory of a part, however big it is."""
+_AT_ONCE = 2
+"""Connections; providers count them, and one waits for new mail already."""
+
+
+class Fetching:
+    """Fetches over connections of its own, so that nothing waits for a file."""
+
+    def __init__(self, settings: EmailSettings, mailbox: Mailbox) -> None:
+        self._settings = settings
+        self._mailbox = mailbox
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """See `FetchingAdapter.fetch`."""
+        place = FilePlace.from_text(attachment.ref)
+        if place is None:
+            raise Gone("Where this file lies is not known.")
+        async with self._slots:
+            try:
+                connection = await self._mailbox.imap()
+                try:
+                    folder = Folder(connection, self._settings.folder, self._settings.max_size)
+                    await folder.open()
+                    async for piece in self._pieces(folder, place):
+                        yield piece
+                finally:
+                    await connection.aclose()
+            except Refusal as e:
+                raise NotTaken(str(e)) from e
+            except (Gone, NotTaken, Unreachable, Unauthorized):
+                raise
+            except AdapterError as e:  # settings that do not fit: certificates, a token's command
+                raise Unreachable(str(e)) from e
+
+    async def _pieces(self, folder: Folder, place: FilePlace) -> AsyncIterator[bytes]:
+        uid, first = await self._find(folder, place)
+        parts = _decoded(folder, uid, place, first)
+        if not place.inner:
+            async for piece in parts:
+                yield piece
+            return
+        parcel = bytearray()
+        async for piece in parts:
+            parcel += piece
+            if len(parcel) > self._settings.max_size:
+                raise Gone("It lies in a part of the mail that is too big to be unpacked.")
+        yield await asyncio.to_thread(_unpacked, bytes(parcel), place.inner)
+
+    async def _find(self, folder: Folder, place: FilePlace) -> tuple[int, bytes]:
+        """The mail's UID now, and the first piece of the part."""
+        mail = place.mail
+        if mail.uid and mail.validity == folder.validity:
+            first = await folder.section(mail.uid, place.part, 0, _PIECE)
+            if first is not None:
+                return mail.uid, first
+        uid = await _known_again(folder, mail)
+        first = await folder.section(uid, place.part, 0, _PIECE) if uid else None
+        if first is None or uid is None:
+            raise Gone(f"The mail is no longer in {self._settings.folder}.")
+        return uid, first
+
+
+async def _known_again(folder: Folder, mail: MailPlace) -> int | None:
+    """The mail in a folder whose numbers have changed, or into which it was put anew: by its id, and its size."""
+    if not mail.message_id:
+        return None
+    uids = await folder.search_id(mail.message_id)
+    found = await folder.describe(uids) if uids else []
+    same = [f.uid for f in found if f.size == mail.size]
+    return next(iter(same), None) or (found[0].uid if len(found) == 1 else None)
+
+
+async def _decoded(folder: Folder, uid: int, place: FilePlace, first: bytes) -> AsyncIterator[bytes]:
+    reader = decoder(place.coding)
+    piece, start = first, 0
+    while piece:
+        yield await asyncio.to_thread(reader.feed, piece)
+        start += len(piece)
+        if len(piece) < _PIECE:
+            break
+        following = await folder.section(uid, place.part, start, _PIECE)
+        if following is None:
+            raise Gone("The mail went away while it was read.")
+        piece = following
+    yield reader.finish()
+
+
+def _unpacked(parcel: bytes, inner: str) -> bytes:
+    """One of the files in a part that holds several."""
+    kind, _, number = inner.partition(":")
+    wanted = int(number) if number.isdecimal() else -1
+    if kind == "uu":
+        contents = [block.content() for block in uu_blocks(parcel)]
+    else:
+        packed = read_tnef(parcel)
+        contents = [file.content for file in packed.files] if packed is not None else []
+    if not 0 <= wanted < len(contents):
+        raise Gone("It is not in that part of the mail.")
+    return contents[wanted]
