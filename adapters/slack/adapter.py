@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adapters.markdown.live import settled
 from adapters.slack.client import WebApi
+from adapters.slack.fetching import fetch
 from adapters.slack.gap import Gap
+from adapters.slack.gestures import Gestures
+from adapters.slack.notes import Notes
 from adapters.slack.outward import WINDOW, Outward
 from adapters.slack.parse import Account, Reading
 from adapters.slack.people import People
-from adapters.slack.render import render
+from adapters.slack.render import render, render_file
 from adapters.slack.requests import Endpoint
 from adapters.slack.settings import SlackSettings
 from adapters.slack.socket import Sockets
 from adapters.slack.taking import Delivery, Taking
+from adapters.slack.uploads import LARGEST, Uploads
 from adapters.troubles import Troubles
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
 from hermes.errors import AdapterError
-from hermes.events import Target
+from hermes.events import Attachment, Event, Target
+from hermes.files import StoredFile
 
 if TYPE_CHECKING:
     from aiohttp.web import UrlDispatcher
@@ -45,9 +50,11 @@ class Slack:
         self._settings = settings
         self._context = context
         self._api = WebApi(settings.bot_token.get_secret_value(), settings.base_url, context.network)
-        self._outward = Outward(self._api, context.clock)
+        uploads = Uploads(self._api, context.clock, Notes(context.files / "uploads"), context.stored)
+        self._outward = Outward(self._api, context.clock, uploads)
         self._people = People(self._api, context.clock)
         self._gap = Gap(self._api, context.clock)
+        self._gestures = Gestures(self._api, context.clock, settings)
         is_free = settings.rate == "off"
         self.capabilities = Capabilities(
             deduplicates=True,
@@ -80,6 +87,7 @@ class Slack:
             take=taking.run(intake),
             listen=sockets.run(taking, intake, troubles),
             catch_up=self._catch_up(taking, intake, sockets),
+            gesture=self._gestures.run(),
         )
 
     async def _catch_up(self, taking: Taking, intake: Intake, sockets: Sockets) -> None:
@@ -110,14 +118,27 @@ class Slack:
             settings.reply_in,
             frozenset(command.name for command in self._context.commands),
         )
-        return Taking(reading, self._people, self._context.clock)
+        return Taking(reading, self._people, self._gestures, self._context.clock)
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:
         """See `Adapter.render`; `Piece.format` holds the message's mrkdwn."""
         return render(markdown, target.answers, self._settings.pings)
 
+    @property
+    def largest_file(self) -> int:
+        """See `FileAdapter.largest_file`."""
+        return LARGEST
+
+    def render_file(self, file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:
+        """See `FileAdapter.render_file`."""
+        return render_file(file, caption, target.answers, self._settings.pings)
+
+    def fetch(self, event: Event, attachment: Attachment) -> AsyncIterator[bytes]:  # noqa: ARG002  see its promise
+        """See `FetchingAdapter.fetch`; an attachment's `ref` is the file's id."""
+        return fetch(self._api, attachment.ref)
+
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
-        """See `Adapter.send`. A repeat is looked for first, by the metadata of the earlier message."""
+        """See `Adapter.send`. A repeat is looked for first, by what the earlier message is known by."""
         return await self._outward.send(target, piece, key, again=again)
 
     def render_live(self, markdown: str, target: Target) -> Piece | None:
@@ -159,7 +180,8 @@ class SlackByHttp(Slack):
         if self._endpoint is not None:
             self._endpoint.taking = taking
         troubles.over()
-        await _first_of(take=taking.run(intake), beat=self._beat(taking, intake, since, threads))
+        beat = self._beat(taking, intake, since, threads)
+        await _first_of(take=taking.run(intake), beat=beat, gesture=self._gestures.run())
 
     async def _beat(self, taking: Taking, intake: Intake, since: str | None, threads: Sequence[str]) -> None:
         for delivery in await self._gap.read(since, threads) if since is not None else ():

@@ -5,11 +5,11 @@ https://docs.slack.dev/reference/methods/auth.test, /apps.connections.open
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from adapters.slack.adapter import account_of
 from adapters.slack.client import WebApi
-from adapters.slack.manifest import NEEDED
+from adapters.slack.manifest import NEEDED, REACTING
 from adapters.slack.settings import SlackSettings
 from hermes.adapter import Account
 from hermes.config import Network, PlatformSettings
@@ -36,12 +36,18 @@ async def check(settings: PlatformSettings, network: Network) -> Account:
         await api.aclose()
     account = account_of(me)
     team = str(me.get("team") or account.team)
-    return Account(f"@{me.get('user') or account.user} in {team}", tuple(_notes(api.scopes)))
+    return Account(
+        f"@{me.get('user') or account.user} in {team}", tuple(_notes(api.scopes, _wanted(settings)))
+    )
 
 
-def _notes(scopes: Sequence[str]) -> Iterator[str]:
+def _wanted(settings: SlackSettings) -> Mapping[str, str]:
+    return NEEDED if settings.reactions == "off" else {**NEEDED, **REACTING}
+
+
+def _notes(scopes: Sequence[str], wanted: Mapping[str, str]) -> Iterator[str]:
     """What the app cannot do for want of a scope; nothing where Slack did not tell its scopes."""
-    missing = [scope for scope in NEEDED if scope not in scopes] if scopes else []
+    missing = [scope for scope in wanted if scope not in scopes] if scopes else []
     if missing:
-        lost = "; ".join(f"{scope}: {NEEDED[scope]}" for scope in missing)
+        lost = "; ".join(f"{scope}: {wanted[scope]}" for scope in missing)
         yield f"The app lacks scopes (OAuth & Permissions, then install it anew): {lost}."

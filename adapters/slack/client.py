@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_base_client import AsyncBaseClient
 
+from adapters.slack.addresses import is_slacks
 from adapters.slack.failures import failure
 from hermes.config import Network
 from hermes.errors import AdapterError, OutcomeUnknown, Unreachable
@@ -29,9 +30,10 @@ __all__ = ["WebApi"]
 _CONNECT, _ANSWER, _GOODBYE = 10.0, 30.0, 1.0  # seconds
 _CONNECTIONS = 256
 _BIGGEST_FRAME = 8 << 20
-_READS = frozenset(
-    {"conversations.history", "conversations.replies", "users.conversations", "users.info"}
-)  # these take no JSON
+_FORMS = frozenset({
+    "conversations.history", "conversations.replies", "files.completeUploadExternal", "files.getUploadURLExternal",
+    "files.info", "users.conversations", "users.info",
+})  # fmt: skip  # these take no JSON
 _UNSENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,
@@ -74,7 +76,7 @@ class WebApi:
         client = (self._opened or await self._open()).client
         given: dict[str, Any] = {**(params or {}), **({"token": token} if token else {})}
         with _translated(method):
-            if method in _READS:
+            if method in _FORMS:
                 response = await client.api_call(method, data=given)
             else:
                 response = await client.api_call(method, json=given)
@@ -86,18 +88,43 @@ class WebApi:
 
     async def respond(self, url: str, body: Mapping[str, Any]) -> None:
         """Post to a command's `response_url`. Raises what `call` raises."""
-        if not self._is_slacks(url):
-            raise failure("response_url", 200, {"ok": False, "error": "no address of Slack"})
-        session = (self._opened or await self._open()).session
-        with _translated("response_url"):
-            sent = session.post(url, json=body, proxy=self._proxy(url), ssl=self._ssl())
-            async with sent as answer:
-                if answer.status == 200:
-                    return
-                text = (await answer.text())[:200]
+        async with self.opened("response_url", "POST", url, json=body) as answer:
+            if answer.status == 200:
+                return
+            text = (await answer.text())[:200]
         if 400 <= answer.status < 500 and answer.status != 429:
             raise failure("response_url", answer.status, {"ok": False, "error": text or "refused"})
         raise failure("response_url", answer.status, None, answer.headers.get("Retry-After"))
+
+    @asynccontextmanager
+    async def opened(
+        self,
+        name: str,
+        verb: str,
+        url: str,
+        *,
+        is_ours: bool = False,
+        within: float | None = None,
+        **request: Any,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer of an address of Slack's that is no method, unread; a redirect is not followed.
+
+        is_ours: the bot token goes along. within: seconds for all of it, however it goes forward; `None`: only silence
+        ends it. Raises what `call` raises, also while the answer is read; `Refused` for an address of somebody else.
+        """
+        if not is_slacks(url, self._base_url):
+            raise failure(name, 200, {"ok": False, "error": "no address of Slack"})
+        session = (self._opened or await self._open()).session
+        if is_ours:
+            request["headers"] = {**request.get("headers", {}), "Authorization": f"Bearer {self._token}"}
+        if within is not None:
+            request["timeout"] = _patience(within)
+        with _translated(name):
+            asked = session.request(
+                verb, url, allow_redirects=False, proxy=self._proxy(url), ssl=self._ssl(), **request
+            )
+            async with asked as answer:
+                yield answer
 
     async def connect(self, url: str) -> aiohttp.ClientWebSocketResponse:
         """Open the socket that `apps.connections.open` has named. Raises `Unreachable`."""
@@ -135,11 +162,8 @@ class WebApi:
             return self._opened
 
     def _build(self) -> _Opened:
-        timeout = aiohttp.ClientTimeout(
-            total=None, connect=_CONNECT + _ANSWER, sock_connect=_CONNECT, sock_read=_ANSWER
-        )
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_CONNECTIONS), timeout=timeout, trust_env=False
+            connector=aiohttp.TCPConnector(limit=_CONNECTIONS), timeout=_patience(None), trust_env=False
         )
         client = AsyncBaseClient(
             self._token, self._base_url, ssl=self._tls, session=session, logger=_quiet, retry_handlers=[]
@@ -153,11 +177,11 @@ class WebApi:
     def _ssl(self) -> ssl.SSLContext | bool:
         return True if self._tls is None else self._tls
 
-    def _is_slacks(self, url: str) -> bool:
-        parts, own = urlsplit(url), urlsplit(self._base_url)
-        if parts.netloc == own.netloc and parts.scheme == own.scheme:
-            return True
-        return parts.scheme == "https" and parts.netloc in ("hooks.slack.com", "hooks.slack-gov.com")
+
+def _patience(within: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=within, connect=_CONNECT + _ANSWER, sock_connect=_CONNECT, sock_read=_ANSWER
+    )
 
 
 @contextmanager

@@ -40,6 +40,13 @@ _SENTENCES = {
     "restricted_action": "the workspace's owners do not allow it there",
     "user_not_found": "there is no such user",
     "cannot_dm_bot": "bots cannot be written to",
+    "invalid_channel": "there is no such channel, or the app cannot see it; invite the app to it",
+    "posting_to_channel_denied": "the app may not write in this channel",
+    "file_type_not_allowed": "the workspace does not allow this type of file",
+    "file_uploads_disabled": "the workspace allows no files",
+    "file_uploads_except_images_disabled": "the workspace allows no files but images",
+    "file_upload_size_restricted": "the file is larger than the workspace allows",
+    "storage_limit_reached": "the workspace has no room left for files",
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from hermes.messages import JSONObject
 
-__all__ = ["NEEDED", "manifest"]
+__all__ = ["NEEDED", "REACTING", "manifest"]
 
 NEEDED: Mapping[str, str] = {
     "chat:write": "it cannot write at all",
@@ -20,10 +20,15 @@ NEEDED: Mapping[str, str] = {
     "mpim:history": "it hears nothing in group messages",
     "im:write": "it cannot begin a conversation with somebody",
     "users:read": "it knows nobody's name",
+    "files:read": "it cannot read files that people send",
+    "files:write": "it cannot send files",
 }
 """Scopes of the bot token, and what is missing without each."""
 
-_MORE = ("channels:read", "chat:write.public", "commands", "groups:read", "im:read", "mpim:read")
+REACTING: Mapping[str, str] = {"reactions:write": "it cannot react to messages"}
+"""The scope that `reactions: ack` needs."""
+
+_MORE = ("channels:read", "chat:write.public", "commands", "groups:read", "im:read", "mpim:read", *REACTING)
 _EVENTS = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from adapters.slack.client import WebApi
 from adapters.slack.failures import GONE, Refused
 from adapters.slack.sending import Call, find_sent, remedy, send_call
+from adapters.slack.uploads import Uploads
 from hermes.adapter import Piece, Receipt
 from hermes.clock import Clock
 from hermes.errors import Gone, OutcomeUnknown, Rejected
@@ -27,22 +28,27 @@ _MOST_CHATS = 1000
 class Outward:
     """Sends for one app."""
 
-    def __init__(self, api: WebApi, clock: Clock) -> None:
+    def __init__(self, api: WebApi, clock: Clock, uploads: Uploads) -> None:
         self._api = api
         self._clock = clock
+        self._uploads = uploads
         self._direct: dict[str, str] = {}
         self._statusless: set[str] = set()
 
     async def send(self, target: Target, piece: Piece, key: str, *, again: bool) -> Receipt:
         """See `Adapter.send`. A thread that cannot be answered in: one more try without."""
-        chat = await self._chat(target)
-        is_marked, notes = False, []
+        call = send_call(await self._chat(target), target.thread, piece, key)
+        if piece.file is not None:
+            return await self._uploads.send(call, piece.file, again=again)
         if again:
-            found, is_complete = await self._find(chat, target.thread, key)
+            found, is_complete = await self._find(call.chat, call.thread, key)
             if found is not None:
                 return Receipt(found, "had arrived before")
-            is_marked = not is_complete
-        call = send_call(chat, target.thread, piece, key, is_marked=is_marked)
+            call = call if is_complete else call.marked()
+        return await self._post(call, piece)
+
+    async def _post(self, call: Call, piece: Piece) -> Receipt:
+        notes: list[str] = []
         while True:
             try:
                 sent = await self._api.call("chat.postMessage", call.params())
@@ -60,6 +66,8 @@ class Outward:
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`; https://docs.slack.dev/reference/methods/chat.update ."""
+        if piece.file is not None:
+            raise Gone("No file can be put into a message that stands in Slack; it is sent anew.")
         text = piece.format.get("text")
         params = {"channel": await self._chat(target), "ts": message_id, "text": text or piece.text}
         try:

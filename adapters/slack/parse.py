@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adapters.slack.fields import identifier, mapping, number, text
-from adapters.slack.files import read_files, word_for
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
+from adapters.slack.wording import Worded, worded
 from hermes.events import ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target, Unparsable
 
 __all__ = ["Account", "Reading", "parse_delivery"]
@@ -119,10 +119,10 @@ def _message(event: Mapping[str, Any], reading: Reading, *, is_mention: bool) ->
     said = read_text(text(event, "text"), reading.account.user)
     if is_mention and not said.to_us:
         said = Said(said.text, to_us=True)
-    media = word_for(event)
-    if not said.text and media is None and not said.to_us:
+    words = worded(event, said, reading.account.user)
+    if words.is_blank and not said.to_us:
         return Ignored("service message")
-    return _event(event, said, media, reading)
+    return _event(event, said, words, reading)
 
 
 def _bot(event: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _bot(event: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Reading) -> Event:
+def _event(event: Mapping[str, Any], said: Said, words: Worded, reading: Reading) -> Event:
     chat, ts, user = identifier(event, "channel"), number(event, "ts"), identifier(event, "user")
     kind = _kind(chat, event)
     begun = number(event, "thread_ts") if event.get("thread_ts") is not None else None
@@ -147,16 +147,18 @@ def _event(event: Mapping[str, Any], said: Said, media: str | None, reading: Rea
         kind=kind,
         chat=chat,
         sender=Sender(user, reading.names.get(user, "")),
-        text=said.text or ("" if media else "/help"),  # our name alone
+        text="/help" if words.is_blank else words.text,  # our name alone
         dedupe_key=f"{reading.account.team}:{chat}:{ts}:{revision}",
         thread=thread,
         message_id=ts,
+        quoted=words.quoted,
+        command_text=words.is_own,
         addressed=kind == "direct" or _is_meant(event, said, begun, reading),
         reply_to=(Target(reading.instance, chat, thread),),
         private_notice=kind == "direct",
-        unsupported=None if said.text else media,
+        unsupported="shared message" if words.is_lost else None,
         sent_at=float(ts),
-        attachments=read_files(event),
+        attachments=words.files,
     )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from adapters.markdown.mrkdwn import Pings, render_mrkdwn
 from adapters.markdown.split import utf16_len
 from hermes.adapter import Piece
+from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
-__all__ = ["AGAIN", "LIMIT", "render"]
+__all__ = ["AGAIN", "LIMIT", "render", "render_file"]
 
 LIMIT = 4000
 """Units of one message. `chat.update` refuses more, `chat.postMessage` asks for less and cuts at 40,000:
@@ -29,3 +30,9 @@ def render(markdown: str, answers: str | None, pings: Pings) -> Sequence[Piece]:
         Piece(piece.text, {"text": piece.source, **more})
         for piece in render_mrkdwn(markdown, LIMIT, reserve=utf16_len(AGAIN), pings=pings)
     ]
+
+
+def render_file(file: StoredFile, caption: str, answers: str | None, pings: Pings) -> Sequence[Piece]:
+    """A file with its caption; what of that is too long for one message follows as text."""
+    first, *more = render(caption, answers, pings) or [Piece("", {})]
+    return [Piece(first.text, {"text": first.format.get("text", "")}, file), *more]

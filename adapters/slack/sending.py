@@ -1,11 +1,13 @@
 """What one send asks of the Web API, what to ask instead when that is refused, and how an earlier try is known.
 
-Pure. Source: https://docs.slack.dev/reference/methods/chat.postMessage and https://docs.slack.dev/messaging/message-metadata .
+Pure. Source: https://docs.slack.dev/reference/methods/chat.postMessage , /files.completeUploadExternal and
+https://docs.slack.dev/messaging/message-metadata .
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +27,7 @@ _NO_METADATA = frozenset({"invalid_metadata_format", "invalid_metadata_schema", 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One chat.postMessage. mark: what the message is known by; `None`: it carries none."""
+    """One message. mark: what it is known by; `None`: it carries none."""
 
     chat: str
     text: str
@@ -33,7 +35,7 @@ class Call:
     mark: str | None = None
 
     def params(self) -> dict[str, Any]:
-        """The method's parameters. Links are not unfolded: a page's picture is no part of an answer."""
+        """Parameters of chat.postMessage. Links are not unfolded: a page's picture is no part of an answer."""
         params: dict[str, Any] = {
             "channel": self.chat,
             "text": self.text,
@@ -46,17 +48,30 @@ class Call:
             params["metadata"] = {"event_type": EVENT_TYPE, "event_payload": {"key": self.mark}}
         return params
 
+    def upload_params(self, file_id: str, title: str) -> dict[str, str]:
+        """Parameters of files.completeUploadExternal, for a message with a file."""
+        files = json.dumps([{"id": file_id, "title": title}])
+        params = {"files": files, "channel_id": self.chat}
+        if self.text:
+            params["initial_comment"] = self.text
+        if self.thread is not None:
+            params["thread_ts"] = self.thread
+        return params
+
+    def marked(self) -> Call:
+        """So that its repeat is recognised as one."""
+        return replace(self, text=(AGAIN + self.text).strip())
+
 
 def mark_of(key: str) -> str:
     """What a piece's message is known by. The key itself names conversations, which others need not see."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def send_call(chat: str, thread: str | None, piece: Piece, key: str, *, is_marked: bool = False) -> Call:
-    """The call for a piece; `is_marked`: its repeat shall be recognised as one."""
+def send_call(chat: str, thread: str | None, piece: Piece, key: str) -> Call:
+    """The call for a piece."""
     source = piece.format.get("text")
-    text = source if isinstance(source, str) else piece.text
-    return Call(chat, AGAIN + text if is_marked else text, thread, mark_of(key))
+    return Call(chat, source if isinstance(source, str) else piece.text, thread, mark_of(key))
 
 
 def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
 from hermes.config import Duration, PlatformSettings
 
@@ -13,6 +13,8 @@ __all__ = ["Pings", "SlackSettings"]
 
 Pings = Literal["none", "users", "all"]
 """Whom the agent's words may notify: nobody, people by `<@U123>`, or also @here, @channel and user groups."""
+
+Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 
 _BOT_TOKEN = re.compile(r"(xoxe\.)?xoxb-[A-Za-z0-9-]{1,400}")
 _APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9-]{1,400}")
@@ -50,6 +52,15 @@ class SlackSettings(PlatformSettings):
     pings: Pings = Field(
         default="none",
         description="Whom the agent's words may notify: nobody, users (<@U123>), or all (also <!here>).",
+    )
+    reactions: Literal["off", "ack"] = Field(
+        default="off",
+        description="ack: a message that was taken gets a reaction (eyes) at once; scope reactions:write.",
+    )
+    prompts: tuple[Prompt, ...] = Field(
+        default=(),
+        max_length=4,
+        description="Up to four questions that a new thread of the assistant view suggests.",
     )
     ping_every: Duration = Field(
         default=10.0,

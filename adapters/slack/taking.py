@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from adapters.slack.gestures import Gestures
 from adapters.slack.parse import Reading, parse_delivery
 from adapters.slack.people import People, senders
 from adapters.slack.threads import Threads, thread_name
@@ -39,9 +40,10 @@ class Delivery:
 class Taking:
     """Stores deliveries in the order in which they came, many at once where many wait."""
 
-    def __init__(self, reading: Reading, people: People, clock: Clock) -> None:
+    def __init__(self, reading: Reading, people: People, gestures: Gestures, clock: Clock) -> None:
         self._reading = reading
         self._people = people
+        self._gestures = gestures
         self._clock = clock
         self._name = f"threads:{reading.account.id}"
         self._seen_name = f"seen:{reading.account.id}"
@@ -106,6 +108,8 @@ class Taking:
                 raise
             self._seen = seen
             _leave(threads, [n for n, v in zip(joined, verdicts, strict=True) if v.kind == "refused"])
+            for (_, payload), item, verdict in zip(batch, items, verdicts, strict=True):
+                self._gestures.offer(payload, item, verdict)
             return verdicts
 
     def _mark(self, threads: Threads, seen: str | None, *, has_joined: bool) -> Watermark | None:

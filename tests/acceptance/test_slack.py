@@ -81,9 +81,9 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     await slack.push(f"{US} {'word ' * 1800}", "C3", ts="120.1")
     await slack.wait_for(lambda: len(slack.texts("C3", "120.1")) == 3)
 
-    # SL-15: what cannot be read yet gets one sentence
-    await slack.push("", "D2", subtype="file_share", files=[{"id": "F1", "mimetype": "image/png"}])
-    assert "photo" in await slack.wait_text("D2", "text")
+    # SL-15: a message with a file is a message
+    await slack.push_files(slack.files.add("a.txt", b"a word", "text/plain"), text="see it", channel="D2")
+    await slack.wait_text("D2", "see it")
 
     await slack.push_command("asked by &lt;command&gt;", "C4")
     await slack.wait_text("C4", "asked by <command>")

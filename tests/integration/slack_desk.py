@@ -1,6 +1,7 @@
 """The Slack adapter between a Slack workspace and an intake in memory that keeps the contract."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError
 from hermes.events import Target
+from hermes.files import FileKind, StoredFile
 from tests.integration.telegram_desk import Desk
 from tests.peers.slack import SlackPeer
 
@@ -23,20 +25,31 @@ def _targets(text: str) -> Target:
     raise ConfigError(text)
 
 
-def make_adapter(peer: SlackPeer, clock: Clock | None = None, **keys: Any) -> Slack:
+def keep(folder: Path, name: str, content: bytes, kind: FileKind = "document") -> StoredFile:
+    """A file as the home keeps it, where an adapter that was made with this folder finds it."""
+    digest = hashlib.sha256(content).hexdigest()
+    (folder / digest).write_bytes(content)
+    return StoredFile(digest, kind, "application/octet-stream", name, len(content))
+
+
+def make_adapter(
+    peer: SlackPeer, clock: Clock | None = None, folder: Path = Path("/nonexistent"), **keys: Any
+) -> Slack:
+    """The adapter. folder: what it keeps, and what it sends."""
     settings = SlackSettings.model_validate({"type": "slack", **peer.settings(), **keys})
     context = AdapterContext(
-        "slack", clock or SystemClock(), Network(), HttpLimits(), Path("/nonexistent"), COMMANDS, _targets
-    )
+        "slack", clock or SystemClock(), Network(), HttpLimits(), folder, COMMANDS, _targets,
+        lambda file: folder / file.digest,
+    )  # fmt: skip
     adapter = build(settings, context)
     assert isinstance(adapter, Slack)
     return adapter
 
 
 @asynccontextmanager
-async def opened(peer: SlackPeer, **keys: Any) -> AsyncIterator[Slack]:
+async def opened(peer: SlackPeer, folder: Path = Path("/nonexistent"), **keys: Any) -> AsyncIterator[Slack]:
     """An adapter that only sends."""
-    adapter = make_adapter(peer, **keys)
+    adapter = make_adapter(peer, folder=folder, **keys)
     try:
         yield adapter
     finally:

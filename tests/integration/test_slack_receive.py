@@ -143,7 +143,7 @@ async def test_SL_15_an_upload_and_a_me_message_are_messages(slack_peer: SlackPe
     assert [(a.kind, a.ref, a.name, a.mime, a.size) for a in upload.attachments] == [
         ("document", "F1", "a.txt", "text/plain", 3)
     ]
-    assert (upload.unsupported, both.unsupported, len(both.attachments)) == ("file", None, 1)
+    assert (upload.unsupported, both.unsupported, len(both.attachments)) == (None, None, 1)
 
 
 # -- threads --------------------------------------------------------------------------------------------
@@ -444,3 +444,35 @@ async def desk_says(desk: Desk, words: str) -> None:
     async with asyncio.timeout(10):
         while not any(words in (reason or "") for _, reason in desk.states):
             await asyncio.sleep(0)
+
+
+# -- small signs ---------------------------------------------------------------------------------------
+
+
+async def test_what_was_taken_shows_a_reaction_and_what_is_refused_is_not_asked_for_again(
+    slack_peer: SlackPeer,
+) -> None:
+    desk = Desk()
+    async with running(slack_peer, desk, reactions="ack", prompts=["What is new?"]):
+        await slack_peer.connected()
+        slack_peer.faults.add("reactions.add", slower(0), Fault("lost"))
+        for text in ("one", "two", "three"):
+            await slack_peer.push(text)
+        await taken(slack_peer, desk, "one", "two", "three")
+        third = slack_peer.channels["D1"].messages[2]
+        await slack_peer.wait_for(lambda: third.reactions == ["eyes"])
+        thread = {"user_id": "U1", "channel_id": "D1", "thread_ts": third.ts, "context": {}}
+        await slack_peer.push_raw({"type": "assistant_thread_started", "assistant_thread": thread})
+        await slack_peer.wait_for(lambda: bool(slack_peer.calls("assistant.threads.setSuggestedPrompts")))
+        slack_peer.scopes = slack_peer.scopes.replace("reactions:write,", "")
+        await slack_peer.push("four")
+        await slack_peer.wait_for(lambda: len(slack_peer.calls("reactions.add")) == 4)
+        await slack_peer.push("five")
+        await slack_peer.acknowledged()
+        await slack_peer.push_raw({"type": "assistant_thread_started", "assistant_thread": thread})
+        await slack_peer.wait_for(lambda: len(slack_peer.calls("assistant.threads.setSuggestedPrompts")) == 2)
+    (asked, _) = slack_peer.calls("assistant.threads.setSuggestedPrompts")
+    assert asked.params["prompts"] == [{"title": "What is new?", "message": "What is new?"}]
+    assert [call.outcome for call in slack_peer.calls("reactions.add")] == [
+        "fault:status", "fault:lost", "ok", "refused",
+    ]  # fmt: skip

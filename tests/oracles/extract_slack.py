@@ -16,6 +16,8 @@ METHODS = (
     "conversations.history",
     "conversations.open",
     "conversations.replies",
+    "files.info",
+    "reactions.add",
     "users.conversations",
     "users.info",
 )

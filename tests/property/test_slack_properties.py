@@ -44,6 +44,7 @@ KEYS = (
     "bot_id",
     "edited",
     "files",
+    "attachments",
     "message",
     "deleted_ts",
 )

@@ -245,21 +245,23 @@ def test_our_name_alone_asks_for_help() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "kind", "word"),
+    ("file", "kind"),
     [
-        ({"mimetype": "image/png"}, "image", "photo"),
-        ({"mimetype": "audio/mp4", "subtype": "slack_audio"}, "voice", "voice message"),
-        ({"mimetype": "audio/mpeg"}, "audio", "audio"),
-        ({"mimetype": "video/mp4"}, "video", "video"),
-        ({"mimetype": 7, "size": "x"}, "document", "file"),
+        ({"mimetype": "image/png"}, "image"),
+        ({"mimetype": "audio/mp4", "subtype": "slack_audio"}, "voice"),
+        ({"mimetype": "audio/mpeg"}, "audio"),
+        ({"mimetype": "video/mp4"}, "video"),
+        ({"mimetype": 7, "size": "x"}, "document"),
     ],
 )
-def test_SL_15_files_come_along(file: dict[str, Any], kind: str, word: str) -> None:
+def test_SL_15_files_come_along(file: dict[str, Any], kind: str) -> None:
     found = parsed(subtype="file_share", text="", files=[{"id": "F1", "name": "a", **file}, 7, {"id": 1}])
     assert [(a.kind, a.ref) for a in found.attachments] == [(kind, "F1")]
-    assert found.unsupported == word
-    assert parsed(subtype="file_share", text="see", files=[{"id": "F1"}]).unsupported is None
-    assert parsed(text="", attachments=[{"text": "shared"}]).unsupported == "shared message"
+    assert (found.text, found.unsupported) == ("", None)
+    said = parsed(subtype="file_share", text="see", files=[{"id": "F1"}])
+    assert (said.text, len(said.attachments)) == ("see", 1)
+    mention = parsed(text="<@UBOT>", files=[{"id": "F1"}])
+    assert (mention.text, mention.addressed) == ("", True)
 
 
 def test_a_command_is_known_by_its_trigger() -> None:

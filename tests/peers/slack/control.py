@@ -1,5 +1,6 @@
 """Steering a Slack peer that runs as a program: HTTP endpoints under /__peer__/ and a client for them."""
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -17,6 +18,16 @@ class _Endpoints:
 
     async def push(self, request: web.Request) -> web.Response:
         envelope = await self._peer.push(**await request.json())
+        return web.json_response({"ts": envelope.payload["event"]["ts"]})
+
+    async def files(self, request: web.Request) -> web.Response:
+        """A person writes with files: `files` are objects of name, mimetype and content (base64)."""
+        asked = await request.json()
+        made = [
+            self._peer.files.add(f["name"], base64.b64decode(f["content"]), f["mimetype"])
+            for f in asked.pop("files")
+        ]
+        envelope = await self._peer.push_files(*made, **asked)
         return web.json_response({"ts": envelope.payload["event"]["ts"]})
 
     async def command(self, request: web.Request) -> web.Response:
@@ -66,6 +77,7 @@ def routes(peer: "SlackPeer") -> list[web.RouteDef]:
     ends = _Endpoints(peer)
     return [
         web.post("/__peer__/push", ends.push),
+        web.post("/__peer__/files", ends.files),
         web.post("/__peer__/command", ends.command),
         web.post("/__peer__/faults", ends.faults),
         web.get("/__peer__/journal", ends.journal),
@@ -81,6 +93,11 @@ class SlackPeerControl(PeerControl):
     def push(self, text: str, **arguments: Any) -> str:
         """A person writes; the message's number."""
         return str(self.post("push", {"text": text, **arguments})["ts"])
+
+    def push_file(self, name: str, content: bytes, mimetype: str, **arguments: Any) -> str:
+        """A person sends a file; the message's number."""
+        file = {"name": name, "content": base64.b64encode(content).decode(), "mimetype": mimetype}
+        return str(self.post("files", {"files": [file], **arguments})["ts"])
 
     def fault(self, method: str, kind: str, **arguments: Any) -> None:
         """Plan a fault."""

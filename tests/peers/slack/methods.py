@@ -3,29 +3,29 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.peers.slack.files import Files, Refusal
 from tests.peers.slack.spec import LONGEST_TEXT
 from tests.peers.slack.world import BOT, TEAM, USER, Channel, Message, World
 
 SCOPES = (
     "app_mentions:read,assistant:write,channels:history,chat:write,chat:write.public,commands,groups:history,"
-    "im:history,im:write,mpim:history,users:read"
+    "files:read,files:write,im:history,im:write,mpim:history,reactions:write,users:read"
 )
+NEEDS = {
+    "files.completeUploadExternal": "files:write",
+    "files.getUploadURLExternal": "files:write",
+    "files.info": "files:read",
+    "reactions.add": "reactions:write",
+}
 _Params = Mapping[str, Any]
-
-
-class Refusal(Exception):
-    """The server's ordinary answer to a call that cannot be done."""
-
-    def __init__(self, error: str, **more: Any) -> None:
-        super().__init__(error)
-        self.body = {"ok": False, "error": error, **more}
 
 
 class Methods:
     """Carries calls out. page: messages in one answer; longest: characters of a text, if fewer than documented."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, files: Files) -> None:
         self._world = world
+        self._files = files
         self.page = 200
         self.longest = 40_000
         self.has_history = True
@@ -37,6 +37,11 @@ class Methods:
             "conversations.history": self._history,
             "conversations.replies": self._replies,
             "assistant.threads.setStatus": self._status,
+            "assistant.threads.setSuggestedPrompts": self._suggest,
+            "files.completeUploadExternal": self._show_files,
+            "files.getUploadURLExternal": lambda params: files.ask(params, USER),
+            "files.info": files.info,
+            "reactions.add": self._react,
             "users.info": self._user,
             "users.conversations": self._mine,
         }
@@ -60,19 +65,51 @@ class Methods:
             raise Refusal("channel_not_found")
         return found
 
-    def _post(self, params: _Params) -> dict[str, Any]:
-        channel = self._channel(params["channel"])
+    def _writable(self, name: str, thread: str | None) -> Channel:
+        channel = self._channel(name)
         if not channel.is_member:
             raise Refusal("not_in_channel")
         if channel.is_archived:
             raise Refusal("is_archived")
-        self._check_text("chat.postMessage", params)
-        thread = params.get("thread_ts")
         if thread is not None and channel.find(thread) is None:
             raise Refusal("thread_not_found")
+        return channel
+
+    def _post(self, params: _Params) -> dict[str, Any]:
+        thread = params.get("thread_ts")
+        channel = self._writable(params["channel"], thread)
+        self._check_text("chat.postMessage", params)
         message = Message(self._world.next_ts(), USER, params["text"], thread, params.get("metadata"))
         channel.messages.append(message)
         return {"channel": channel.id, "ts": message.ts, "message": message.wire(with_metadata=True)}
+
+    def _show_files(self, params: _Params) -> dict[str, Any]:
+        """Without a channel nobody sees them."""
+        files, thread = self._files.poured(params), params.get("thread_ts")
+        channel = self._writable(str(params.get("channel_id")), thread)
+        comment = params.get("initial_comment", "")
+        if len(comment) > self.longest:
+            raise Refusal("msg_too_long")
+        message = Message(self._world.next_ts(), USER, comment, thread, files=[file for file, _ in files])
+        channel.messages.append(message)
+        for file, _ in files:
+            self._files.show(file, channel.kind, channel.id, message.ts)
+        return {"files": [{**file.wire(), "title": title, "shares": {}} for file, title in files]}
+
+    def _react(self, params: _Params) -> dict[str, Any]:
+        message = self._channel(params["channel"]).find(params["timestamp"])
+        if message is None:
+            raise Refusal("message_not_found")
+        if params["name"] in message.reactions:
+            raise Refusal("already_reacted")
+        message.reactions.append(params["name"])
+        return {}
+
+    def _suggest(self, params: _Params) -> dict[str, Any]:
+        if not 1 <= len(params["prompts"]) <= 4:
+            raise Refusal("invalid_arguments")
+        self._channel(params["channel_id"])
+        return {}
 
     def _update(self, params: _Params) -> dict[str, Any]:
         channel = self._channel(params["channel"])

@@ -14,8 +14,10 @@ from tests.peers.faults import Fault, FaultPlan
 from tests.peers.journal import Changes, Journal
 from tests.peers.serving import LoopbackServer, cut
 from tests.peers.slack.control import routes
+from tests.peers.slack.files import File, Files, Refusal
 from tests.peers.slack.links import Envelope, Links
-from tests.peers.slack.methods import SCOPES, Methods, Refusal
+from tests.peers.slack.methods import NEEDS, SCOPES, Methods
+from tests.peers.slack.shelf import Shelf
 from tests.peers.slack.spec import web_api
 from tests.peers.slack.world import TEAM, Channel, World
 
@@ -63,7 +65,8 @@ class SlackPeer:
         self.journal: Journal[Call] = Journal(journal)
         self.changes = Changes()
         self.world = World()
-        self.methods = Methods(self.world)
+        self.files = Files(lambda: self.base)
+        self.methods = Methods(self.world, self.files)
         self.links = Links(self.changes.notify)
         self.responses: list[dict[str, Any]] = []
         self.answers_responses = 5
@@ -112,6 +115,10 @@ class SlackPeer:
     async def push(self, text: str, channel: str = "D1", user: str = "U1", **more: Any) -> Envelope:
         """A person writes; see `World.say`."""
         return await self.links.deliver("events_api", self.world.say(text, channel, user, **more))
+
+    async def push_files(self, *files: File, text: str = "", channel: str = "D1", **more: Any) -> Envelope:
+        """A person writes, with files (`files.add`); see `World.say_with`."""
+        return await self.links.deliver("events_api", self.world.say_with(files, text, channel, **more))
 
     async def push_command(self, text: str, channel: str = "C1", user: str = "U1") -> Envelope:
         """A person gives the command."""
@@ -167,11 +174,12 @@ class SlackPeer:
     # -- requests ----------------------------------------------------------------------------------
 
     def _application(self) -> web.Application:
-        app = web.Application(client_max_size=16 << 20)
+        app = web.Application(client_max_size=64 << 20)
         app.add_routes(routes(self))
         app.router.add_route("*", "/api/{method}", self._handle)
         app.router.add_get("/link", self.links.handle)
         app.router.add_post("/commands/{team}/{number}", self._respond)
+        app.router.add_routes(Shelf(self).routes())
         return app
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -181,37 +189,37 @@ class SlackPeer:
             self.violations.append(f"unknown method {method!r}")
             return web.json_response({"ok": False, "error": "unknown_method"})
         if fault := self.faults.take(method, None):
-            self._finish(self._note(method, {}, ""), 0, f"fault:{fault.kind}")
+            self.finish(self.note(method, {}, ""), 0, f"fault:{fault.kind}")
             return cut(request)
         params = await _read(request)
-        call = self._note(method, params, request.content_type)
+        call = self.note(method, params, request.content_type)
         try:
             return await self._serve(request, call)
         except asyncio.CancelledError:
-            self._finish(call, 0, "client-gone")
+            self.finish(call, 0, "client-gone")
             raise
 
     async def _serve(self, request: web.Request, call: Call) -> web.StreamResponse:
         fault = self.faults.take(call.method, call.params)
-        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+        if fault is not None and (early := await self.before(request, call, fault)) is not None:
             return early
         body = self._work(request, call)
         if fault is not None:
-            self._finish(call, 200, f"fault:{fault.kind}")
+            self.finish(call, 200, f"fault:{fault.kind}")
         if fault is not None and fault.kind == "lost":
             return cut(request)
         if fault is not None and fault.kind == "malformed":
             return web.Response(text=json.dumps(body)[:-3], content_type="application/json")
         return web.json_response(body, headers={"x-oauth-scopes": self.scopes})
 
-    async def _before(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse | None:
+    async def before(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse | None:
         """Show a fault that keeps the work from being done; None lets it go on."""
         if fault.kind in ("lost", "malformed"):
             return None
         if fault.kind == "delay":
             await asyncio.sleep(fault.seconds)
             return None
-        self._finish(call, fault.status, f"fault:{fault.kind}")
+        self.finish(call, fault.status, f"fault:{fault.kind}")
         if fault.kind == "status":
             waits = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
             if fault.status >= 500:
@@ -227,22 +235,26 @@ class SlackPeer:
     def _work(self, request: web.Request, call: Call) -> dict[str, Any]:
         wanted = APP_TOKEN if call.method == _OPENING else BOT_TOKEN
         if request.headers.get("Authorization") != f"Bearer {wanted}":
-            self._finish(call, 200, "refused")
+            self.finish(call, 200, "refused")
             return {"ok": False, "error": "invalid_auth"}
         faults = self._spec.faults(call.method, request.method, call.content_type, call.params)
         if faults:
             self.violations += faults
-            self._finish(call, 200, "violation")
+            self.finish(call, 200, "violation")
             return {"ok": False, "error": "invalid_arguments", "response_metadata": {"messages": faults}}
+        needed = NEEDS.get(call.method)
+        if needed is not None and needed not in self.scopes.split(","):
+            self.finish(call, 200, "refused")
+            return {"ok": False, "error": "missing_scope", "needed": needed, "provided": self.scopes}
         if call.method == _OPENING:
-            self._finish(call, 200, "ok")
+            self.finish(call, 200, "ok")
             return {"ok": True, "url": f"ws://{self.base[7:]}/link?ticket={self.links.ticket()}&app_id=A1"}
         try:
             body = self.methods.run(call.method, call.params)
         except Refusal as refusal:
-            self._finish(call, 200, "refused")
+            self.finish(call, 200, "refused")
             return refusal.body
-        self._finish(call, 200, "ok")
+        self.finish(call, 200, "ok")
         return body
 
     async def _respond(self, request: web.Request) -> web.Response:
@@ -254,13 +266,20 @@ class SlackPeer:
         self.changes.notify()
         return web.Response(text="ok")
 
-    def _note(self, method: str, params: dict[str, Any], content_type: str) -> Call:
+    def may_read(self, request: web.Request) -> bool:
+        """Whether whoever asks for a file's bytes may have them."""
+        is_ours = request.headers.get("Authorization") == f"Bearer {BOT_TOKEN}"
+        return is_ours and "files:read" in self.scopes.split(",")
+
+    def note(self, method: str, params: dict[str, Any], content_type: str) -> Call:
+        """Put a call into the journal."""
         call = Call(method, params, content_type)
         self.journal.add(call)
         self.changes.notify()
         return call
 
-    def _finish(self, call: Call, status: int, outcome: str) -> None:
+    def finish(self, call: Call, status: int, outcome: str) -> None:
+        """It is answered."""
         call.status, call.outcome = status, outcome
         self.journal.write(call)
         self.changes.notify()

@@ -17,11 +17,41 @@ _NEWER: Mapping[str, Mapping[str, Any]] = {
         "verb": "post",
         "parameters": {"channel_id": _NEEDED, "thread_ts": _NEEDED, "status": _NEEDED},
     },
+    "assistant.threads.setSuggestedPrompts": {
+        "verb": "post",
+        "parameters": {
+            "channel_id": _NEEDED,
+            "thread_ts": _TEXT,
+            "title": _TEXT,
+            "prompts": {"type": "array", "required": True},
+        },
+    },
+    "files.completeUploadExternal": {
+        "verb": "post",
+        "parameters": {
+            "files": {"type": "array", "required": True},
+            "channel_id": _TEXT,
+            "channels": _TEXT,
+            "blocks": _TEXT,
+            "initial_comment": _TEXT,
+            "thread_ts": _TEXT,
+        },
+    },
+    "files.getUploadURLExternal": {
+        "verb": "post",
+        "parameters": {
+            "filename": _NEEDED,
+            "length": {"type": "integer", "required": True},
+            "alt_txt": _TEXT,
+            "snippet_type": _TEXT,
+        },
+    },
     "chat.postMessage": {"parameters": {"metadata": {"type": "object", "required": False}}},
     "chat.update": {"parameters": {"metadata": {"type": "object", "required": False}}},
     "conversations.history": {"parameters": {"include_all_metadata": _FLAG}},
     "conversations.replies": {"parameters": {"include_all_metadata": _FLAG}},
 }
+_FORMS_ALONE = frozenset({"files.getUploadURLExternal"})  # says its page of JSON what it says, it is refused
 _JSON_READS = frozenset(
     {"auth.test"}
 )  # reads that are offered as POST too, with a body that is not looked at
@@ -57,7 +87,8 @@ class WebApiSpec:
         faults += [
             f"{method}: {k!r} is required" for k, p in known.items() if p["required"] and not params.get(k)
         ]
-        if described["verb"] == "get" and content_type == "application/json" and method not in _JSON_READS:
+        is_form = method in _FORMS_ALONE or (described["verb"] == "get" and method not in _JSON_READS)
+        if is_form and content_type == "application/json":
             faults.append(f"{method} takes no JSON")
         if described["verb"] == "post" and verb != "POST":
             faults.append(f"{method} is a POST")
@@ -72,6 +103,8 @@ def _fits(kind: str, value: Any, *, is_json: bool) -> bool:
             return isinstance(value, int) if is_json else str(value).isdigit()
         case "object":
             return isinstance(value, dict) if is_json else isinstance(value, str)
+        case "array":
+            return isinstance(value if is_json else json.loads(value), list)
         case "number":
             return isinstance(value, str)  # message numbers: as a float their last digits are lost
     return isinstance(value, str) or (is_json and isinstance(value, list))

@@ -2,10 +2,11 @@
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.peers.slack.files import File
 from tests.peers.slack.mrkdwn import displayed
 
 TEAM, USER, BOT, APP = "T1", "UBOT", "B1", "A1"
@@ -23,6 +24,8 @@ class Message:
     metadata: dict[str, Any] | None = None
     only_for: str | None = None
     versions: list[str] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
+    reactions: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -36,6 +39,8 @@ class Message:
             shown["thread_ts"] = self.thread_ts
         if self.user == USER:
             shown["bot_id"] = BOT
+        if self.files:
+            shown |= {"subtype": "file_share", "files": [file.wire() for file in self.files], "upload": True}
         if with_metadata and self.metadata is not None:
             shown["metadata"] = self.metadata
         return shown
@@ -45,6 +50,7 @@ class Message:
         return {
             "ts": self.ts, "user": self.user, "text": self.text, "source": self.source,
             "thread_ts": self.thread_ts, "only_for": self.only_for, "edits": len(self.versions),
+            "files": [file.summary() for file in self.files], "reactions": self.reactions,
         }  # fmt: skip
 
 
@@ -116,6 +122,25 @@ class World:
             root = place.find(thread)
             event["parent_user_id"] = root.user if root is not None else "U9"
         return self.callback({**event, "event_ts": number, "team": TEAM, **more})
+
+    def say_with(
+        self, files: Sequence[File], text: str = "", channel: str = "D1", **more: Any
+    ) -> dict[str, Any]:
+        """A person writes, with files; `more` as in `say`."""
+        number = more.pop("ts", None) or self.next_ts()
+        shown: dict[str, Any] = {
+            "subtype": "file_share",
+            "files": [file.wire() for file in files],
+            "upload": False,
+        }
+        payload = self.say(text, channel, ts=number, **more, **shown)
+        place = self.channels[channel]
+        place.messages.append(
+            Message(number, more.get("user", "U1"), text, more.get("thread"), files=list(files))
+        )
+        for file in files:
+            file.shares.append(("public" if place.kind == "channel" else "private", channel, number))
+        return payload
 
     def callback(self, event: Any, event_id: str | None = None) -> dict[str, Any]:
         """The wrapper that events come in."""

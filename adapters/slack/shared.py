@@ -1,0 +1,46 @@
+"""Messages that somebody passes on: Slack puts them into `attachments`. Pure.
+
+Source: https://docs.slack.dev/reference/events/message , https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapters.slack.markup import read_text
+from hermes.messages import scrub_surrogates
+
+__all__ = ["shared", "shared_text"]
+
+_MOST = 10
+_LONGEST = 8000
+
+
+def shared(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """What is passed on."""
+    attachments = message.get("attachments")
+    found = attachments if isinstance(attachments, list) else []
+    return [item for item in found[:_MOST] if isinstance(item, Mapping)]
+
+
+def shared_text(message: Mapping[str, Any], user: str, *, only_shares: bool) -> str:
+    """The words of what is passed on, with their authors; `user` is our own user id.
+
+    only_shares: without what Slack itself adds to a message, such as the beginning of a page that is linked to.
+    """
+    items = [item for item in shared(message) if not only_shares or item.get("is_share") is True]
+    return "\n\n".join(text for item in items if (text := _said(item, user)))
+
+
+def _said(item: Mapping[str, Any], user: str) -> str:
+    words = _field(item, "text") or _field(item, "fallback")
+    said = read_text(words[:_LONGEST], user).text
+    parts = (_field(item, "author_name"), _field(item, "title"))
+    head = " - ".join(part for part in parts if part and part != said)
+    return f"{head}: {said}" if head and said else said or head
+
+
+def _field(item: Mapping[str, Any], key: str) -> str:
+    value = item.get(key)
+    return scrub_surrogates(value).strip() if isinstance(value, str) else ""
