@@ -124,13 +124,15 @@ class Transport:
             ) from error
 
     @asynccontextmanager
-    async def post(self, path: str, body: bytes) -> AsyncIterator[Answer]:
-        """Send JSON.
+    async def post(
+        self, path: str, body: bytes, content_type: str = "application/json"
+    ) -> AsyncIterator[Answer]:
+        """Send a body.
 
         Leaving early closes the connection; leaving after the last byte keeps it for the next
         request.
         """
-        async with self._ask("POST", path, body) as answer:
+        async with self._ask("POST", path, body, content_type) as answer:
             yield answer
 
     @asynccontextmanager
@@ -140,8 +142,10 @@ class Transport:
             yield answer
 
     @asynccontextmanager
-    async def _ask(self, method: str, path: str, body: bytes | None) -> AsyncIterator[Answer]:
-        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+    async def _ask(
+        self, method: str, path: str, body: bytes | None, content_type: str = ""
+    ) -> AsyncIterator[Answer]:
+        headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
         request = httpx.Request(
             method, self._base + path, headers=headers, content=body, extensions={"timeout": self._times}
         )

@@ -1,0 +1,1 @@
+"""The readers, one for each family of documents. Imported by the child process alone."""
