@@ -17,6 +17,7 @@ COPY hermes hermes
 COPY gateway gateway
 COPY agent_core agent_core
 COPY adapters adapters
+COPY media media
 COPY tools tools
 COPY skills skills
 # Afterwards without what only the building needed.

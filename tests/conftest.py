@@ -22,7 +22,7 @@ from blockbuster import BlockBuster
 if find_spec("tests.peers") and find_spec("tests.peers.fixtures"):
     pytest_plugins = ["tests.peers.fixtures", "tests.peers.mail.fixtures"]
 
-OURS = ["hermes", "gateway", "agent_core", "adapters", "tools"]
+OURS = ["hermes", "gateway", "agent_core", "adapters", "media", "tools"]
 # Seconds for one test, by tier; the default of pyproject.toml holds elsewhere.
 TIME_LIMITS = {
     "unit": 30,

@@ -49,7 +49,7 @@ install -m 0600 /config.yaml /var/lib/hermes/config.yaml
 systemctl enable watcher.service
 """
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock")
-PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "tools", "skills")
+PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "media", "tools", "skills")
 
 
 @pytest.fixture(scope="module")

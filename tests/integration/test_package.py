@@ -1,4 +1,4 @@
-"""What is built holds everything that lies in the six packages."""
+"""What is built holds everything that lies in the seven packages."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ["hermes", "gateway", "agent_core", "adapters", "tools", "skills"]
+PACKAGES = ["hermes", "gateway", "agent_core", "adapters", "media", "tools", "skills"]
 
 
 def shipped_files() -> set[str]:

@@ -14,7 +14,7 @@ import hermes
 
 FOLDER = Path(hermes.__file__).parent
 MODULES = sorted(f"hermes.{info.name}" for info in pkgutil.iter_modules([str(FOLDER)]))
-ROOMS = {"gateway", "agent_core", "adapters", "tools", "skills"}
+ROOMS = {"gateway", "agent_core", "adapters", "media", "tools", "skills"}
 FOREIGN = {
     "aiohttp",
     "aiosqlite",

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ["hermes", "gateway", "agent_core", "adapters", "tools", "skills"]
+PACKAGES = ["hermes", "gateway", "agent_core", "adapters", "media", "tools", "skills"]
 # Needed without an import: name -> why.
 NOT_IMPORTED: dict[str, str] = {}
 
@@ -64,12 +64,8 @@ def test_every_import_is_a_declared_dependency() -> None:
 def test_every_declared_dependency_is_used() -> None:
     distributions = packages_distributions()
     text = "\n".join(file.read_text(encoding="utf-8") for file in sources())
-    used = {
-        canonicalize_name(name)
-        for module, names in distributions.items()
-        if re.search(rf"\b(import|from) {re.escape(module)}\b|[\"']{re.escape(module)}[\"':.]", text)
-        for name in names
-    }
+    words = {a or b for a, b in re.findall(r"\b(?:import|from) (\w+)|[\"'](\w+)(?=[\"':.])", text)}
+    used = {canonicalize_name(name) for module in words for name in distributions.get(module, ())}
     assert declared() - used - set(NOT_IMPORTED) == set()
 
 

@@ -1,4 +1,4 @@
-"""The chat-completions server: checks requests, answers by script or echo, misbehaves when told to."""
+"""The model server: checks requests, answers by script or echo, misbehaves when told to."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from aiohttp import web
 
 from tests.peers.journal import Changes, Journal
+from tests.peers.model.audio import HEARD, read_form, transcription
 from tests.peers.model.control import routes
 from tests.peers.model.images import image_faults
 from tests.peers.model.schema import schema_faults, strict_faults, validator
@@ -156,6 +157,7 @@ class ModelPeer:
         app = web.Application(client_max_size=_BIGGEST_BODY)
         app.add_routes(routes(self))
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/v1/audio/transcriptions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
         return app
 
@@ -186,19 +188,28 @@ class ModelPeer:
         if not self._is_authorized(request):
             entry.status, entry.outcome = 401, "unauthorized"
             return _unauthorized()
-        body, faults = self._read(await request.read())
+        is_sound = request.path.endswith("/transcriptions")
+        body, faults = await read_form(request) if is_sound else self._read(await request.read())
         if self.keep_bodies:
             entry.body = body
         if faults:
             self.violations += faults
             entry.status, entry.outcome = 400, "violation"
             return _refused("; ".join(faults))
+        if is_sound:
+            return await self._hear(request, entry, body)
         self._enter(entry, body)
         messages = body["messages"]
         answer = self.script.take(entry.model, entry.last_text) or self.responder.answer(
             messages, entry.session
         )
         return await self._send(request, entry, body, answer)
+
+    async def _hear(self, request: web.Request, entry: Request, body: dict[str, Any]) -> web.StreamResponse:
+        entry.model, entry.last_text = str(body["model"]), HEARD
+        self.changes.notify()
+        spoken = Answer(text=f"{body['file']['size']} bytes of {body['file']['type']}")
+        return await self._send(request, entry, body, self.script.take(entry.model, HEARD) or spoken)
 
     def _read(self, raw: bytes) -> tuple[dict[str, Any], list[str]]:
         try:
@@ -255,7 +266,8 @@ class ModelPeer:
         if entry.stream:
             parts, kind = events(body, answer), "text/event-stream"
         else:
-            text = answer.raw if answer.raw is not None else json.dumps(whole(body, answer))
+            told = transcription if entry.last_text == HEARD else whole
+            text = answer.raw if answer.raw is not None else json.dumps(told(body, answer))
             text = text[: len(text) // 2] if answer.malformed else text
             parts, kind = [text.encode()], "application/json"
         return await self._send_parts(request, entry, answer, parts, kind)
