@@ -66,7 +66,7 @@ class Outward:
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`; https://docs.slack.dev/reference/methods/chat.update ."""
-        if piece.file is not None:
+        if piece.file is not None or message_id.startswith("F"):  # a file whose message was not seen
             raise Gone("No file can be put into a message that stands in Slack; it is sent anew.")
         text = piece.format.get("text")
         params = {"channel": await self._chat(target), "ts": message_id, "text": text or piece.text}

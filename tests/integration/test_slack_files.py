@@ -82,8 +82,8 @@ def _generator(adapter: Slack, event: Event) -> Any:
 
 
 async def test_SL_15_the_page_for_who_may_not_read_is_no_file(peer: SlackPeer) -> None:
-    named = peer.files.add("a.png", b"x", "image/png")
-    event = event_with(peer, named)
+    named, page = (peer.files.add("a", b"x", kind) for kind in ("image/png", "text/html"))
+    event = event_with(peer, named, page)
     async with opened(peer) as adapter:
         peer.scopes = peer.scopes.replace("files:read,", "")
         with pytest.raises(Gone, match="files:read"):
@@ -93,9 +93,9 @@ async def test_SL_15_the_page_for_who_may_not_read_is_no_file(peer: SlackPeer) -
         with pytest.raises(Gone, match="files:read"):
             await fetched(adapter, event)
         del named.more["answers_with_page"]
-        named.more["sent_on_to"] = f"{peer.base}/?redir=%2Ffiles-pri"
+        page.more["sent_on_to"] = f"{peer.base}/?redir=%2Ffiles-pri"
         with pytest.raises(Gone, match="files:read"):
-            await fetched(adapter, event)
+            await fetched(adapter, event, 1)
 
 
 async def test_the_token_goes_to_no_strange_host(peer: SlackPeer) -> None:
@@ -231,6 +231,8 @@ async def test_what_follows_a_file_does_not_overtake_it(peer: SlackPeer, tmp_pat
         peer.scopes = peer.scopes.replace("files:read,", "")
         receipt = await adapter.send(CHAT, piece_of(adapter, file), key="b")
         assert receipt.message_id == "F2"
+        with pytest.raises(Gone):
+            await adapter.edit(CHAT, "F2", Piece("new words", {"text": "new words"}))
     assert len(shown(peer)) == 2
 
 
