@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import structlog
 
 from gateway import outbox
+from gateway.composing import Captioned, composed, largest_file
 from gateway.fate import DeliveryRules, decide
 from gateway.outbox import Draft, OutboxRow
 from gateway.pace import Pacer
@@ -23,6 +25,7 @@ from hermes.adapter import Adapter, EditingAdapter, Piece, Receipt
 from hermes.clock import Clock
 from hermes.errors import (
     AdapterError,
+    ConfigError,
     Gone,
     NotTaken,
     OutcomeUnknown,
@@ -31,14 +34,26 @@ from hermes.errors import (
 )
 from hermes.events import Target
 from hermes.failpoint import reached
+from hermes.files import StoredFile
 from hermes.store import Job, Store
 
-__all__ = ["Delivery", "Grown"]
+__all__ = ["Delivery", "Grown", "Places"]
 
 Grown = Literal["shown", "left out", "gone"]
 """What became of an edit: left out for lack of room, or its message is no longer there."""
 
 log = structlog.get_logger("gateway.delivery")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things are. stored: the path of a file; `None`: nobody looks.
+
+    resolve: a target with its chat's id in place of a name; raises `ConfigError`.
+    """
+
+    stored: Callable[[StoredFile], Path] | None = None
+    resolve: Callable[[Target], Target] = lambda target: target
 
 
 @dataclass(slots=True, eq=False)
@@ -58,8 +73,10 @@ class Delivery:
         rules: Callable[[], DeliveryRules],
         *,
         unheard: Collection[str] = (),
+        places: Places | None = None,
     ) -> None:
         """unheard: instances that this process sends for, but does not listen to."""
+        self._places = places or Places()
         self._store = store
         self._unheard = frozenset(unheard)
         self._adapters = adapters
@@ -88,22 +105,52 @@ class Delivery:
         """Whether this process also listens to that platform: then its messages are answered here."""
         return instance in self._adapters and instance not in self._unheard
 
+    def resolved(self, target: Target) -> Target:
+        """The target with its chat's id in place of a name. One that names no chat stays: its platform refuses it."""
+        try:
+            return self._places.resolve(target)
+        except ConfigError as error:
+            log.warning("delivery.no_such_chat", instance=target.instance, error=str(error))
+            return target
+
+    def largest_file(self, target: Target) -> int | None:
+        """Bytes of the largest file that can be sent there; `None`: none can."""
+        return largest_file(self._adapters.get(self.resolved(target).instance))
+
     def compose(
-        self, targets: Sequence[Target], markdown: str, key: str, kind: outbox.OutboxKind = "reply"
+        self,
+        targets: Sequence[Target],
+        markdown: str,
+        key: str,
+        kind: outbox.OutboxKind = "reply",
+        files: Sequence[Captioned] = (),
     ) -> list[Draft]:
         """The outbox rows for a reply, rendered by the targets' adapters.
 
-        Targets of platforms that are not there are left out, with a log line.
+        Targets of platforms that are not there are left out, with a log line; so are files that a target's adapter
+        does not send (`largest_file`).
         """
-        drafts: list[Draft] = []
-        for n, target in enumerate(targets):
-            adapter = self._adapters.get(target.instance)
-            if adapter is None:
-                log.error("delivery.no_such_platform", instance=target.instance)
-                continue
-            pieces = adapter.render(markdown, target)
-            drafts += [Draft(f"{key}:{n}:{i}", target, piece, kind) for i, piece in enumerate(pieces)]
-        return drafts
+        return [
+            draft
+            for n, target in enumerate(targets)
+            for draft in self.compose_one(target, markdown, f"{key}:{n}", kind, files)
+        ]
+
+    def compose_one(
+        self,
+        target: Target,
+        markdown: str,
+        key: str,
+        kind: outbox.OutboxKind = "reply",
+        files: Sequence[Captioned] = (),
+    ) -> list[Draft]:
+        """As `compose`, for one target."""
+        target = self.resolved(target)
+        adapter = self._adapters.get(target.instance)
+        if adapter is None:
+            log.error("delivery.no_such_platform", instance=target.instance)
+            return []
+        return composed(adapter, target, markdown, files, key, kind)
 
     async def recover(self) -> None:
         """Take up the rows of an earlier process; those at `sending` have an unknown outcome.
@@ -225,6 +272,8 @@ class Delivery:
         adapter = self._adapters.get(row.target.instance)
         if adapter is None:
             return await self._settle_failure(row, Rejected("this platform is not set up any more"))
+        if (gone := await self._missing(row)) is not None:
+            return await self._settle_failure(row, Rejected(gone))
         try:
             await self._store.write(outbox.claim(row.id, self._clock.time()))
         except StoreUnavailable:
@@ -236,6 +285,14 @@ class Delivery:
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         return await asyncio.shield(call)
+
+    async def _missing(self, row: OutboxRow) -> str | None:
+        """Why the row cannot be sent: a file of it is no longer kept."""
+        files, stored = outbox.files_of(row.piece), self._places.stored
+        if not files or stored is None:
+            return None
+        gone = await asyncio.to_thread(lambda: [f.name for f in files if not _stands(stored, f)])
+        return f"the file {', '.join(gone)} is no longer kept here" if gone else None
 
     async def _call(self, adapter: Adapter, row: OutboxRow) -> OutboxRow | None:
         try:
@@ -388,3 +445,10 @@ async def _bring(adapter: Adapter, row: OutboxRow) -> Receipt:
     if row.edits is not None and isinstance(adapter, EditingAdapter):
         return await adapter.edit(row.target, row.edits, row.piece)
     return await adapter.send(row.target, row.piece, key=row.key, again=row.again)
+
+
+def _stands(stored: Callable[[StoredFile], Path], file: StoredFile) -> bool:
+    try:
+        return stored(file).is_file()
+    except FileNotFoundError:
+        return False

@@ -6,15 +6,13 @@ Each change is one transaction, and finds the row as it is then: what was tried 
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.ledger import InboxRow
-from gateway.outbox import OutboxRow
-from hermes.adapter import Piece
+from gateway.outbox import OutboxRow, files_from_json, piece_of
 from hermes.errors import HermesError
 from hermes.events import Target, event_from_json
 from hermes.store import Job, Store
@@ -29,7 +27,7 @@ class Letter:
     """What was given up. at: when, in epoch seconds. reason: why, as far as it is known.
 
     state: `dead` (refused, or failed too often), or `dropped` (nobody knows whether it arrived, and the owner
-    wants no doubles).
+    wants no doubles). files: the names of what goes with it.
     """
 
     id: str
@@ -42,6 +40,7 @@ class Letter:
     attempts: int
     reason: str
     text: str
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +96,7 @@ def _reply(row: dict[str, Any]) -> Letter:
         row["attempts"],
         row["error"] or "",
         row["text"],
+        tuple(file.name for file in files_from_json(row["file"])),
     )
 
 
@@ -139,18 +139,20 @@ def _send_again(connection: sqlite3.Connection, letter_id: str, number: int, now
     connection.execute("UPDATE outbox SET state = 'retried' WHERE id = ?", (number,))
     again = bool(row["again"]) or row["state"] == "dropped"
     cursor = connection.execute(
-        "INSERT INTO outbox (key, instance, chat, thread, kind, turn_id, text, format, created_at, edits, again)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO outbox"
+        " (key, instance, chat, thread, kind, turn_id, text, format, created_at, edits, again, file)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(f"{row['key']}:again", row["instance"], row["chat"], row["thread"], row["kind"]),
             *(row["turn_id"], row["text"], row["format"], now, row["edits"], again),
+            row["file"],
         ),
     )
     return OutboxRow(
         int(cursor.lastrowid or 0),
         f"{row['key']}:again",
         Target(row["instance"], row["chat"], row["thread"]),
-        Piece(row["text"], json.loads(row["format"])),
+        piece_of(row["text"], row["format"], row["file"]),
         row["kind"],
         "queued",
         again=again,

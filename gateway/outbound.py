@@ -5,19 +5,21 @@ A message has a key; the same key is sent once, for as long as the outbox rememb
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from gateway import outbox
 from gateway.delivery import Delivery
+from gateway.outbox import Draft
 from gateway.router import format_target
 from hermes.clock import Clock
 from hermes.errors import HermesError
 from hermes.events import Target
+from hermes.files import StoredFile
 from hermes.store import Store
 
-__all__ = ["Outbound", "Sent"]
+__all__ = ["Outbound", "Prepared", "Sent", "check_files"]
 
 _MOST_KEY = 200
 
@@ -36,6 +38,18 @@ class Sent:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is known before a message is sent. target: where it goes. is_known: its key was used; it is not sent again.
+
+    largest_file: bytes that a file may have; `None`: none can be sent there.
+    """
+
+    target: str
+    is_known: bool
+    largest_file: int | None
+
+
 class Outbound:
     """Sends to targets that somebody names. targets: reads one, and raises `ConfigError` where nothing can be sent."""
 
@@ -47,30 +61,69 @@ class Outbound:
         self._clock = clock
         self._targets = targets
 
-    async def send(self, to: str, markdown: str, *, key: str, seconds: float = 0.0) -> Sent:
+    async def prepare(self, to: str, key: str) -> Prepared:
+        """Look before anything is copied or sent. Raises `ConfigError` for what is no target."""
+        target = self._targets(to)
+        known = await outbox.message_rows(self._store, _name(key))
+        return Prepared(format_target(target), bool(known), self._delivery.largest_file(target))
+
+    async def send(
+        self, to: str, markdown: str, *, key: str, seconds: float = 0.0, files: Sequence[StoredFile] = ()
+    ) -> Sent:
         """Put the message into the outbox, durably, and see for so long what becomes of it.
 
-        Raises `ConfigError` for what is no target, `HermesError` for a message without words, `StoreUnavailable`.
+        files: go with it, in order; its words are the caption of the first. A message with a known key is left as it is.
+        Raises `ConfigError` for what is no target, `HermesError` for a message without words and files and for files
+        that the platform does not take, `StoreUnavailable`.
         """
-        target = self._targets(to)
-        if not key or len(key) > _MOST_KEY:
-            raise HermesError(f"A message's key has 1 to {_MOST_KEY} characters.")
-        drafts = self._delivery.compose([target], markdown, f"send:{key}", "send")
+        target, name = self._targets(to), _name(key)
+        if not await outbox.message_rows(self._store, name):
+            drafts = await self._drafts(target, markdown, key, files)
+            (rows,) = await self._store.write(outbox.enqueue_message(drafts, self._clock.time()))
+            self._delivery.wake(rows)
+        standing = await outbox.message_rows(self._store, name)
+        await self._delivery.closed([row.id for row in standing], seconds)
+        return _sum_up(key, target, await outbox.message_rows(self._store, name))
+
+    async def _drafts(
+        self, target: Target, markdown: str, key: str, files: Sequence[StoredFile]
+    ) -> list[Draft]:
+        check_files(target.instance, self._delivery.largest_file(target), [(f.name, f.size) for f in files])
+        bare = [(file, "") for file in files]
+        drafts = self._delivery.compose([target], markdown, f"send:{key}", "send", bare)
         if not drafts:
             raise HermesError("The message is empty: there is nothing to send.")
-        (rows,) = await self._store.write(outbox.enqueue(drafts, self._clock.time()))
-        self._delivery.wake(rows)
-        keys = [d.key for d in drafts]
-        standing = await outbox.standing(self._store, keys)
-        await self._delivery.closed([row.id for row in standing], seconds)
-        return _sum_up(key, target, await outbox.standing(self._store, keys))
+        return drafts
 
 
-def _sum_up(key: str, target: Target, rows: list[outbox.Standing]) -> Sent:
+def check_files(platform: str, most: int | None, files: Sequence[tuple[str, int]]) -> None:
+    """See that the platform takes the files, each a name and its bytes. Raises `HermesError`. Pure."""
+    if files and most is None:
+        raise HermesError(f"{platform} takes no files from us.")
+    for name, size in files:
+        if size == 0:
+            raise HermesError(f"{name} is empty; an empty file cannot be sent.")
+        if most is not None and size > most:
+            raise HermesError(f"{name} has {_megabytes(size)}; {platform} takes at most {_megabytes(most)}.")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _name(key: str) -> str:
+    """The message's name in the outbox. Raises `HermesError` for what is no key."""
+    if not key or len(key) > _MOST_KEY:
+        raise HermesError(f"A message's key has 1 to {_MOST_KEY} characters.")
+    return f"send:{key}:0"
+
+
+def _sum_up(key: str, target: Target, rows: Sequence[outbox.Standing]) -> Sent:
     states = {row.state for row in rows}
     ids = tuple(row.message_id for row in rows if row.message_id is not None)
     error = next((row.error for row in rows if row.error and row.state != "sent"), None)
-    for state in ("dead", "dropped"):
-        if state in states:
-            return Sent(key, format_target(target), state, ids, error)
+    if states & {"dead", "put away"}:
+        return Sent(key, format_target(target), "dead", ids, error)
+    if "dropped" in states:
+        return Sent(key, format_target(target), "dropped", ids, error)
     return Sent(key, format_target(target), "sent" if states <= {"sent"} else "queued", ids, error)

@@ -7,6 +7,7 @@ call) to `sent`, `dead` or `dropped`.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Literal
 
 from hermes.adapter import Piece
 from hermes.events import Target
+from hermes.files import StoredFile
 from hermes.store import Job, Store
 
 __all__ = [
@@ -25,16 +27,22 @@ __all__ = [
     "begin_live",
     "claim",
     "enqueue",
+    "enqueue_message",
+    "files_from_json",
+    "files_of",
+    "files_to_json",
     "forget_edit",
     "live_message",
+    "message_rows",
     "open_outbox",
+    "piece_of",
     "receipt",
     "requeue",
-    "standing",
     "write_off",
 ]
 
-OutboxKind = Literal["reply", "notice", "send", "live"]
+OutboxKind = Literal["reply", "file", "notice", "send", "live"]
+"""file: what brings a file of a reply, beside the reply's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +90,9 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
         rows: list[OutboxRow] = []
         for d in drafts:
             cursor = connection.execute(
-                "INSERT OR IGNORE INTO outbox (key, instance, chat, thread, kind, turn_id, text, format, created_at, edits)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO outbox"
+                " (key, instance, chat, thread, kind, turn_id, text, format, created_at, edits, file)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     d.key,
                     d.target.instance,
@@ -95,6 +104,7 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
                     json.dumps(d.piece.format, separators=(",", ":")),
                     now,
                     d.edits,
+                    files_to_json(d.piece),
                 ),
             )
             if cursor.rowcount:
@@ -115,6 +125,16 @@ def enqueue(drafts: Sequence[Draft], now: float) -> Job:
                     )
                 )
         return rows
+
+    return job
+
+
+def enqueue_message(drafts: Sequence[Draft], now: float) -> Job:
+    """As `enqueue`, for the pieces of one message; nothing where its first one is there: it was sent, as it was then."""
+
+    def job(connection: sqlite3.Connection) -> list[OutboxRow]:
+        known = connection.execute("SELECT 1 FROM outbox WHERE key = ?", (drafts[0].key,)).fetchone()
+        return [] if known is not None else list(enqueue(drafts, now)(connection))
 
     return job
 
@@ -206,30 +226,63 @@ class Standing:
     error: str | None
 
 
-async def standing(store: Store, keys: Sequence[str]) -> list[Standing]:
-    """The rows of these keys, in order; keys that are not there are left out."""
-    rows = await store.read(
-        "SELECT id, state, message_id, error FROM outbox WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(list(keys)),),
-    )
-    return [Standing(r["id"], r["state"], r["message_id"], r["error"]) for r in rows]
+_STANDING = "SELECT id, key, state, message_id, error FROM outbox WHERE key >= ? AND key < ?"
+
+
+async def message_rows(store: Store, key: str) -> list[Standing]:
+    """The rows that bring the message `key` to one target, in order; one that was tried again stands for the first."""
+    rows = await store.read(f"{_STANDING} AND state <> 'retried'", _span(key))
+    own = re.compile(
+        re.escape(key) + r":([0-9]+)(?::again)*"
+    )  # keys are the senders' own, and may look alike
+    found = [(int(m[1]), r["id"], _standing(r)) for r in rows if (m := own.fullmatch(r["key"]))]
+    return [row for _, _, row in sorted(found, key=lambda item: item[:2])]
 
 
 async def answer_rows(store: Store, turn_id: str, target: Target) -> list[Standing]:
-    """The rows that bring a turn's answer to a chat, in order."""
+    """The rows that bring the words of a turn's answer to a chat, in order."""
     rows = await store.read(
-        "SELECT id, state, message_id, error FROM outbox WHERE key >= ? AND key < ? AND instance = ? AND chat = ?"
-        " ORDER BY id",
-        (f"{turn_id}:", f"{turn_id};", target.instance, target.chat),
+        f"{_STANDING} AND instance = ? AND chat = ? AND kind <> 'file' ORDER BY id",
+        (*_span(turn_id), target.instance, target.chat),
     )
-    return [Standing(r["id"], r["state"], r["message_id"], r["error"]) for r in rows]
+    return [_standing(r) for r in rows]
+
+
+def _span(key: str) -> tuple[str, str]:
+    return f"{key}:", f"{key};"
+
+
+def _standing(row: sqlite3.Row) -> Standing:
+    return Standing(row["id"], row["state"], row["message_id"], row["error"])
+
+
+def files_of(piece: Piece) -> tuple[StoredFile, ...]:
+    """The files that a piece brings."""
+    return (() if piece.file is None else (piece.file,)) + piece.more
+
+
+def files_to_json(piece: Piece) -> str | None:
+    """The piece's files as a row keeps them."""
+    files = files_of(piece)
+    return json.dumps([f.to_json() for f in files], separators=(",", ":")) if files else None
+
+
+def files_from_json(text: str | None) -> tuple[StoredFile, ...]:
+    """The inverse of `files_to_json`."""
+    return tuple(StoredFile.from_json(raw) for raw in json.loads(text or "[]"))
+
+
+def piece_of(text: str, form: str, file: str | None) -> Piece:
+    """The piece that a row keeps."""
+    found = files_from_json(file)
+    return Piece(text, json.loads(form), found[0] if found else None, found[1:])
 
 
 async def open_outbox(store: Store) -> list[OutboxRow]:
     """Rows that are not closed, oldest first."""
     rows = await store.read(
         "SELECT id, key, instance, chat, thread, kind, text, format, state, again, attempts, created_at, due_at,"
-        " claimed_at, edits"
+        " claimed_at, edits, file"
         " FROM outbox WHERE state IN ('queued', 'sending') ORDER BY id"
     )
     return [
@@ -237,7 +290,7 @@ async def open_outbox(store: Store) -> list[OutboxRow]:
             r["id"],
             r["key"],
             Target(r["instance"], r["chat"], r["thread"]),
-            Piece(r["text"], json.loads(r["format"])),
+            piece_of(r["text"], r["format"], r["file"]),
             r["kind"],
             r["state"],
             bool(r["again"]),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hermes.adapter import Capabilities, Intake, Piece, Receipt
 from hermes.errors import AdapterError, Gone, ModelError
-from hermes.events import Target
+from hermes.events import Attachment, Event, Target
+from hermes.files import StoredFile
 from hermes.messages import Message, ToolCall, Usage
 from hermes.model import Completion, FinishReason, ModelRequest
 
@@ -85,6 +87,9 @@ class FakeAdapter:
     `limit`: characters of a piece, the mark of a repeat aside. `sent` is what people see; `failures` are raised
     by the next sends, in order, before (`NotTaken` ...) or, for `OutcomeUnknown`, after the message was taken.
     `screen`: message id -> what it says now; `edits`: every change, as (message id, text).
+    `pieces`: what was sent, as it was rendered. `files`: the files that people got, with their bytes where `stored` says
+    how they are found; such a message shows as "[NAME] TEXT". `contents`: what `fetch` gives for an attachment's
+    `ref`, in chunks of `chunk` bytes, or the error that it raises; one that is not in it is gone.
     """
 
     limit: int = 4096
@@ -95,6 +100,13 @@ class FakeAdapter:
     typed: list[Target] = field(default_factory=list)
     screen: dict[str, str] = field(default_factory=dict)
     edits: list[tuple[str, str]] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    largest_file: int = 50_000_000
+    files: list[tuple[StoredFile, bytes]] = field(default_factory=list)
+    stored: Callable[[StoredFile], Path] | None = None
+    contents: dict[str, bytes | AdapterError] = field(default_factory=dict)
+    fetched: list[str] = field(default_factory=list)
+    chunk: int = 65_536
     closed: bool = False
     started: asyncio.Event = field(default_factory=asyncio.Event)
     on_sent: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -111,17 +123,37 @@ class FakeAdapter:
         text = markdown.strip()
         return [Piece(text[i : i + self.limit]) for i in range(0, len(text), self.limit)]
 
+    def render_file(self, file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:
+        """See `FileAdapter.render_file`; a caption has `limit` characters too."""
+        first, *more = self.render(caption, target) or [Piece("")]
+        return [Piece(first.text, file=file), *more]
+
+    async def fetch(self, event: Event, attachment: Attachment) -> AsyncIterator[bytes]:  # noqa: ARG002  the contract
+        """See `FetchingAdapter.fetch`; each call is noted in `fetched`."""
+        self.fetched.append(attachment.ref)
+        found = self.contents.get(attachment.ref, Gone("There is no such file."))
+        if isinstance(found, AdapterError):
+            raise found
+        for i in range(0, len(found), self.chunk):
+            yield found[i : i + self.chunk]
+
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:
         """See `Adapter.send`; a repeat shows as "(again) TEXT"."""
+        files = [(file, await self._bytes(file)) for file in (piece.file, *piece.more) if file is not None]
         failure = self.failures.pop(0) if self.failures else None
         if failure is None or type(failure).__name__ == "OutcomeUnknown":
             async with self.on_sent:
-                self.sent.append((target, ("(again) " if again else "") + piece.text, key))
+                self.files += files
+                self.pieces.append(piece)
+                self.sent.append((target, ("(again) " if again else "") + _seen(piece), key))
                 self.screen[str(len(self.sent))] = self.sent[-1][1]
                 self.on_sent.notify_all()
         if failure is not None:
             raise failure
         return Receipt(str(len(self.sent)))
+
+    async def _bytes(self, file: StoredFile) -> bytes:
+        return b"" if self.stored is None else await asyncio.to_thread(self.stored(file).read_bytes)
 
     def render_live(self, markdown: str, target: Target) -> Piece | None:
         """The first piece; used only where `capabilities.edits` says so."""
@@ -149,6 +181,11 @@ class FakeAdapter:
         """Return once at least `count` messages were sent."""
         async with self.on_sent:
             await self.on_sent.wait_for(lambda: len(self.sent) >= count)
+
+
+def _seen(piece: Piece) -> str:
+    names = [f"[{file.name}]" for file in (piece.file, *piece.more) if file is not None]
+    return " ".join([*names, piece.text] if piece.text else names)
 
 
 @dataclass(frozen=True)

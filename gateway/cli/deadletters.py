@@ -39,8 +39,12 @@ def _row(letter: dict[str, Any]) -> tuple[str, ...]:
     place = ":".join(p for p in (letter["instance"], letter["chat"], letter["thread"]) if p)
     return (
         *(letter["id"], when(letter["at"]), place, letter["state"]),
-        *(_short(letter["reason"], 40), _short(letter["text"], 40)),
+        *(_short(letter["reason"], 40), _short(_what(letter), 40)),
     )
+
+
+def _what(letter: dict[str, Any]) -> str:
+    return " ".join((*(f"[{name}]" for name in letter.get("files", ())), letter["text"]))
 
 
 def _short(text: str, most: int) -> str:
@@ -60,6 +64,8 @@ def show(
     for name in ("id", "kind", "state", "instance", "chat", "thread", "attempts", "reason"):
         if found[name] not in (None, ""):
             print(clean(f"{name}: {found[name]}"))
+    for name in found.get("files", ()):
+        print(clean(f"file: {name}"))
     print(clean(f"when: {when(found['at'])}\n\n{found['text']}"))
 
 

@@ -1,9 +1,10 @@
 """Platforms behind adapters, as a contract test sees them: what is shown, who writes, what goes wrong."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -15,11 +16,12 @@ from adapters.webhook.adapter import build as build_webhook
 from adapters.webhook.settings import WebhookSettings
 from examples.adapter_memory import LIMIT, ROOMS, Away, Lost, MemorySettings, Muted, Room
 from examples.adapter_memory import build as build_memory
-from hermes.adapter import Adapter, AdapterContext, AdapterState, HttpLimits
+from hermes.adapter import Adapter, AdapterContext, AdapterState, HttpLimits, Piece
 from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError, OutcomeUnknown, Rejected, StoreUnavailable, Unreachable
-from hermes.events import Parsed, Target, Verdict, Watermark
+from hermes.events import Attachment, Event, Parsed, Sender, Target, Unparsable, Verdict, Watermark
+from hermes.files import FileKind, StoredFile
 from hermes.testing import FakeAdapter
 from tests.integration.telegram_desk import Desk, make_adapter
 from tests.peers.telegram import Fault, TelegramPeer, refusal, units
@@ -53,6 +55,32 @@ class Platform(Protocol):
         """From now on nothing can be reached."""
 
 
+@dataclass(frozen=True)
+class Got:
+    """A file as people got it: its name there, its bytes, and the words that stand with it."""
+
+    name: str
+    data: bytes
+    caption: str
+
+
+@dataclass
+class Depot:
+    """Where files lie that an adapter sends: its `AdapterContext.stored` is `path`."""
+
+    folder: Path
+
+    def put(
+        self, data: bytes, name: str, kind: FileKind = "document", mime: str = "application/octet-stream"
+    ) -> StoredFile:
+        digest = hashlib.sha256(data).hexdigest()
+        (self.folder / digest).write_bytes(data)
+        return StoredFile(digest, kind, mime, name, len(data))
+
+    def path(self, file: StoredFile) -> Path:
+        return self.folder / file.digest
+
+
 class Receiving(Platform, Protocol):
     """A platform that people write on."""
 
@@ -66,6 +94,22 @@ class Receiving(Platform, Protocol):
         """Something that no program can read comes in."""
 
 
+class Filing(Receiving, Protocol):
+    """A platform with files, both ways. What `lose` and `refuse` say holds for files too."""
+
+    @property
+    def depot(self) -> Depot: ...
+
+    def got(self) -> list[Got]:
+        """The files that people see, in order. `shown` has the words of messages without a file."""
+
+    async def write_file(self, text: str, name: str, data: bytes) -> None:
+        """Somebody sends a file, and words with it."""
+
+    async def take_away(self) -> None:
+        """No file that was sent to us can be had any longer."""
+
+
 def context(instance: str, clock: Clock | None = None) -> AdapterContext:
     def targets(text: str) -> Target:
         raise ConfigError(text)
@@ -77,8 +121,14 @@ def context(instance: str, clock: Clock | None = None) -> AdapterContext:
 
 @dataclass
 class Fake:
+    depot: Depot
     adapter: FakeAdapter = field(default_factory=FakeAdapter)
     target: Target = field(default_factory=lambda: Target("fake", "1"))
+
+    _written: int = 0
+
+    def __post_init__(self) -> None:
+        self.adapter.stored = self.depot.path
 
     @property
     def limit(self) -> int:
@@ -88,7 +138,49 @@ class Fake:
         return len(text)
 
     def shown(self) -> list[str]:
-        return [text for _, text, _ in self.adapter.sent]
+        return [text for text, piece in self._seen() if piece.file is None]
+
+    def got(self) -> list[Got]:
+        bare = [
+            text.replace(f"[{piece.file.name}]", "", 1).strip() for text, piece in self._seen() if piece.file
+        ]
+        return [
+            Got(file.name, data, words) for (file, data), words in zip(self.adapter.files, bare, strict=True)
+        ]
+
+    def _seen(self) -> list[tuple[str, Piece]]:
+        return [
+            (text, piece) for (_, text, _), piece in zip(self.adapter.sent, self.adapter.pieces, strict=True)
+        ]
+
+    def build(self, clock: Clock) -> Adapter:
+        return self.adapter
+
+    async def write(self, text: str) -> None:
+        await self._take(self._event(text))
+
+    async def write_nonsense(self) -> None:
+        await self._take(Unparsable("?", "nonsense"))
+
+    async def write_file(self, text: str, name: str, data: bytes) -> None:
+        ref = f"file {len(self.adapter.contents)}"
+        self.adapter.contents[ref] = data
+        await self._take(replace(self._event(text), attachments=(Attachment("document", ref, name),)))
+
+    async def take_away(self) -> None:
+        self.adapter.contents.clear()
+
+    def _event(self, text: str) -> Event:
+        self._written += 1
+        return Event(
+            *("fake", "fake", "bot", "direct", "1", Sender("1"), text, f"key {self._written}"),
+            reply_to=(self.target,),
+        )
+
+    async def _take(self, item: Parsed) -> None:
+        await self.adapter.started.wait()
+        assert self.adapter.intake is not None
+        await self.adapter.intake.take([item])
 
     async def lose(self) -> None:
         self.adapter.failures.append(OutcomeUnknown())

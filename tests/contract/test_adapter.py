@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,17 @@ from hermes.events import Event, Target, Unparsable
 from hermes.testing import FakeClock
 from tests.contract.discord_platform import Discord
 from tests.contract.email_platform import Email
-from tests.contract.platforms import Book, Fake, Memory, Platform, Receiving, Telegram, running, unsendable
+from tests.contract.platforms import (
+    Book,
+    Depot,
+    Fake,
+    Memory,
+    Platform,
+    Receiving,
+    Telegram,
+    running,
+    unsendable,
+)
 from tests.contract.slack_platform import Slack
 from tests.integration.telegram_desk import pass_time
 from tests.peers.telegram import TelegramPeer
@@ -32,11 +43,13 @@ TEXTS = {
 
 
 @pytest.fixture(params=["fake", "telegram", "email", "slack", "discord", "memory"])
-async def platform(request: pytest.FixtureRequest, telegram_peer: TelegramPeer) -> AsyncIterator[Platform]:
+async def platform(
+    request: pytest.FixtureRequest, telegram_peer: TelegramPeer, tmp_path: Path
+) -> AsyncIterator[Platform]:
     made: Platform
     match request.param:
         case "fake":
-            made = Fake()
+            made = Fake(Depot(tmp_path))
         case "telegram":
             made = Telegram(telegram_peer)
         case "email":
