@@ -23,13 +23,11 @@ __all__ = ["fetch"]
 _CHUNK = 64 * 1024
 _HOPS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
-_LOCKED = frozenset({401, 403})
+_FORBIDDEN = frozenset({401, 403})
 _SHORTEST, _SLOWEST = 120.0, 32 * 1024  # seconds for a file, and bytes a second that it may come at
 _UNKNOWN = 64 << 20
-_NO_SCOPE = (
-    "the app has not the scope files:read; add it under OAuth & Permissions and install the app anew, and its owner "
-    "must see the file's channel"
-)
+_NO_SCOPE = "the app lacks the scope files:read; add it under OAuth & Permissions and install the app anew"
+_LOCKED_OUT = f"{_NO_SCOPE}; or the app is not in the channel of the file"
 
 
 async def fetch(api: WebApi, file_id: str) -> AsyncIterator[bytes]:
@@ -78,15 +76,14 @@ def _next(url: str, location: str) -> str:
     except ValueError as e:
         raise NotTaken("Slack sends whoever asks for the file to an address that is none.") from e
     if "redir" in asked:  # sign in, and you are brought back here
-        raise Gone(_NO_SCOPE)
+        raise Gone(_LOCKED_OUT)
     return there
 
 
 def _check(answer: aiohttp.ClientResponse, file: Mapping[str, Any]) -> None:
-    if answer.status in _LOCKED or (
-        answer.status == 200 and answer.content_type == "text/html" and not is_page(file)
-    ):
-        raise Gone(_NO_SCOPE)
+    is_sign_in = answer.status == 200 and answer.content_type == "text/html" and not is_page(file)
+    if is_sign_in or answer.status in _FORBIDDEN:
+        raise Gone(_LOCKED_OUT)
     if answer.status in (404, 410):
         raise Gone(f"Slack has it no longer (HTTP {answer.status})")
     if answer.status != 200:
