@@ -28,10 +28,10 @@ from tests.contract.platforms import Book, Depot, Fake, Filing, running
 from tests.contract.slack_platform import Slack
 from tests.contract.test_adapter import squeezed
 
-PLATFORMS = ("fake",)
+PLATFORMS = ("fake", "slack")
 """Platforms whose adapter sends and fetches files; each is made by `opened`."""
 
-MISSING = {"telegram", "discord", "slack", "email"}
+MISSING = {"telegram", "discord", "email"}
 """Adapters with files whose peers are not tried here yet."""
 
 ADAPTERS: dict[str, type] = {
@@ -63,6 +63,8 @@ async def opened(name: str, depot: Depot, request: pytest.FixtureRequest) -> Fil
     match name:
         case "fake":
             return Fake(depot)
+        case "slack":
+            return await Slack.open(depot)
         case _:
             raise AssertionError(f"{name} is not made here yet")
 
