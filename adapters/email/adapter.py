@@ -159,7 +159,7 @@ class Email:
     async def aclose(self) -> None:
         """Close what is open. `send` raises `Unreachable` from then on."""
         self._closed = True
-        await self._filing.aclose()
+        await asyncio.gather(self._filing.aclose(), self._fetching.aclose())
 
 
 def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:

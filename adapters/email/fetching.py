@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from adapters.email.account import Mailbox
 from adapters.email.folder import Folder
-from adapters.email.imap import Refusal
+from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.places import FilePlace, MailPlace
 from adapters.email.settings import EmailSettings
 from adapters.email.tnef import read_tnef
@@ -21,6 +22,8 @@ _PIECE = 524_288
 """Bytes asked for at once: what is held in memory of a part, however big it is."""
 _AT_ONCE = 2
 """Connections; providers count them, and one waits for new mail already."""
+_KEPT = 10.0
+"""Seconds for which a connection waits for the next file: those of a mail are asked for one after the other."""
 
 
 class Fetching:
@@ -30,6 +33,10 @@ class Fetching:
         self._settings = settings
         self._mailbox = mailbox
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._kept: list[ImapConnection] = []
+        self._over = False
+        self._leaving: asyncio.TimerHandle | None = None
+        self._ends: set[asyncio.Task[None]] = set()
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """See `FetchingAdapter.fetch`."""
@@ -38,20 +45,69 @@ class Fetching:
             raise Gone("Where this file lies is not known.")
         async with self._slots:
             try:
-                connection = await self._mailbox.imap()
-                try:
-                    folder = Folder(connection, self._settings.folder, self._settings.max_size)
-                    await folder.open()
+                async with self._connected() as folder:
                     async for piece in self._pieces(folder, place):
                         yield piece
-                finally:
-                    await connection.aclose()
             except Refusal as e:
                 raise NotTaken(str(e)) from e
             except (Gone, NotTaken, Unreachable, Unauthorized):
                 raise
             except AdapterError as e:  # settings that do not fit: certificates, a token's command
                 raise Unreachable(str(e)) from e
+
+    async def aclose(self) -> None:
+        """Close what is kept; nothing is kept from then on."""
+        self._over = True
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self._leave()
+        await asyncio.gather(*self._ends, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Folder]:
+        """The folder over a connection that was kept, or a new one, which is kept when all went well."""
+        connection, folder = await self._opened()
+        try:
+            yield folder
+        except BaseException:
+            await connection.aclose()
+            raise
+        if self._over:
+            await connection.aclose()
+            return
+        self._kept.append(connection)
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self._leaving = asyncio.get_running_loop().call_later(_KEPT, self._leave)
+
+    async def _opened(self) -> tuple[ImapConnection, Folder]:
+        while self._kept:
+            connection = self._kept.pop()
+            try:
+                return connection, await self._folder(connection)
+            except AdapterError:  # it went away meanwhile
+                await connection.aclose()
+            except BaseException:
+                connection.drop()
+                raise
+        connection = await self._mailbox.imap()
+        try:
+            return connection, await self._folder(connection)
+        except BaseException:
+            await connection.aclose()
+            raise
+
+    async def _folder(self, connection: ImapConnection) -> Folder:
+        folder = Folder(connection, self._settings.folder, self._settings.max_size)
+        await folder.open()
+        return folder
+
+    def _leave(self) -> None:
+        for connection in self._kept:
+            task = asyncio.create_task(connection.aclose(), name="imap goodbye")
+            self._ends.add(task)
+            task.add_done_callback(self._ends.discard)
+        self._kept.clear()
 
     async def _pieces(self, folder: Folder, place: FilePlace) -> AsyncIterator[bytes]:
         uid, first = await self._find(folder, place)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from adapters.email.imap import ImapConnection
 from hermes.errors import AdapterError
@@ -27,6 +28,7 @@ _UID = re.compile(rb"\bUID (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]+)"')
 _ANSWERED = re.compile(rb"FLAGS \([^)]*\\Answered", re.IGNORECASE)
 _SHORT = re.compile(rb'BODY\[[\d.]+\](?:<\d+>)? (?:NIL|"((?:[^"\\]|\\.)*)")')
+_HEADER = re.compile(rb"BODY\[(\d+)\.MIME\] \{\d+\}$", re.IGNORECASE)
 _NO_BODY = re.compile(rb'BODY\[\](?:<0>)? (NIL|"")')
 
 
@@ -136,6 +138,17 @@ class Folder:
             return max(literals, key=len)
         short = [found[1] for line in lines if (found := _SHORT.search(bytes(line)))]
         return re.sub(rb"\\(.)", rb"\1", short[0] or b"") if short else None
+
+    async def headers(self, uid: int, most: int) -> dict[int, bytes]:
+        """The headers of a mail's first parts, by their number."""
+        names = " ".join(f"BODY.PEEK[{number}.MIME]" for number in range(1, most + 1))
+        lines = await self._connection.fetch(str(uid), f"(UID {names})")
+        found: dict[int, bytes] = {}
+        for before, line in pairwise(lines):
+            named = _HEADER.search(bytes(before)) if isinstance(line, bytearray) else None
+            if named is not None:
+                found[int(named[1])] = bytes(line)
+        return found
 
     async def fetch(self, mail: Found, *, whole: bool = True) -> bytes | None:
         """A mail, or the beginning of one that is too big; `None` when the server gives nothing for it."""

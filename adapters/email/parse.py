@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -14,6 +14,7 @@ from adapters.email.addresses import base_address, canonical, domain_of, single_
 from adapters.email.automatic import machine_mail
 from adapters.email.body import Body, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
+from adapters.email.outline import completed
 from adapters.email.places import MailPlace
 from adapters.email.quoting import cut, is_forward, is_reply
 from adapters.email.slim import slimmed
@@ -22,7 +23,7 @@ from adapters.email.trust import is_forged, is_genuine
 from hermes.events import Event, Ignored, Parsed, Sender, Target, Unparsable
 from hermes.messages import scrub_surrogates
 
-__all__ = ["Answers", "Reading", "parse_mail"]
+__all__ = ["Answers", "Reading", "Seen", "own_addresses", "parse_mail"]
 
 _RAW = 64 * 1024
 _QUOTED = 2000  # characters of what was cut that are kept with the event
@@ -80,23 +81,31 @@ class Answers:
             return None
 
 
-def parse_mail(
-    raw: bytes, size: int, received: float | None, reading: Reading, place: MailPlace | None = None
-) -> Parsed:
-    """The mail as an event, or why there is none.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was fetched of a mail: all of it, or its beginning when it is bigger (`size`, in bytes).
 
-    raw: the whole mail, or its beginning when it is bigger (`size`, in bytes). received: when the server got it.
-    place: where it lies, so that its files can be fetched.
+    headers: those of its parts, by number, where only its beginning is there.
     """
+
+    raw: bytes
+    size: int
+    headers: Mapping[int, bytes] = field(default_factory=dict)
+
+
+def parse_mail(
+    seen: Seen, received: float | None, reading: Reading, place: MailPlace | None = None
+) -> Parsed:
+    """The mail as an event, or why there is none. received: when the server got it. place: where its files lie."""
     try:
-        return _parse(raw, size, received, reading, place or MailPlace())
+        return _parse(seen, received, reading, place or MailPlace())
     except Exception as e:  # noqa: BLE001  the readers of mail and HTML raise anything, and one mail must not make us deaf
-        return Unparsable(raw[:_RAW].decode("latin-1"), f"{type(e).__name__}: {e}"[:300])
+        return Unparsable(seen.raw[:_RAW].decode("latin-1"), f"{type(e).__name__}: {e}"[:300])
 
 
-def _parse(raw: bytes, size: int, received: float | None, reading: Reading, place: MailPlace) -> Parsed:
-    slim = slimmed(raw)
-    message = message_from_bytes(slim)
+def _parse(seen: Seen, received: float | None, reading: Reading, place: MailPlace) -> Parsed:
+    slim = slimmed(seen.raw)
+    message = message_from_bytes(completed(slim, seen.headers))
     froms = raw_values(message, "From")
     found = single_address(froms[0]) if len(froms) == 1 else None
     if found is None:
@@ -113,17 +122,16 @@ def _parse(raw: bytes, size: int, received: float | None, reading: Reading, plac
     results = raw_values(message, "Authentication-Results")
     if reading.authserv_id is not None and is_forged(results, reading.authserv_id):
         return Ignored("forged sender")
-    mail = _Mail(message, raw, size, sender, name, replace(place, message_id=message_id), received)
-    return _event(mail, reading, exact=size <= len(raw) == len(slim))
+    mail = _Mail(message, seen, sender, name, replace(place, message_id=message_id), received)
+    return _event(mail, reading, exact=seen.size <= len(seen.raw) == len(slim))
 
 
 @dataclass(frozen=True, slots=True)
 class _Mail:
-    """A mail that somebody wrote. raw: what there is of it; size: what it has."""
+    """A mail that somebody wrote."""
 
     message: Message
-    raw: bytes
-    size: int
+    seen: Seen
     sender: str
     name: str
     place: MailPlace
@@ -139,7 +147,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
     forward = is_forward(subject)
     body = read_body(message, keep_quotes=forward, exact=exact, by_hand=reading.by_hand)
     text, quoted = cut(body.text or body.packed, forward=forward)
-    missing = _missing(body, mail.size, len(mail.raw))
+    missing = _missing(body, mail.seen)
     text = _said(text, subject, body, is_new=not above and not is_reply(subject), missing=missing)
     mark = thread_mark(message_id or key, above, domain_of(reading.address))
     answers = Answers(
@@ -160,7 +168,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
             sender if genuine or reading.authserv_id is None else f"unverified:{sender}", mail.name
         ),
         text=text,
-        dedupe_key=f"{key}:{_digest(mail.raw)}",
+        dedupe_key=f"{key}:{_digest(mail.seen.raw)}",
         thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
         message_id=message_id or None,
         # What we said ourselves stands in the conversation already.
@@ -231,11 +239,11 @@ def _listed(value: str) -> Sequence[str]:
     return parts
 
 
-def _missing(body: Body, size: int, have: int) -> str:
+def _missing(body: Body, seen: Seen) -> str:
     """A note about what of a huge mail was not seen."""
-    if size <= have or not (body.text or body.files):
+    if seen.size <= len(seen.raw) or not (body.text or body.files):
         return ""
-    return f"(This mail has {size / 1e6:.0f} MB; I only see its beginning.)"
+    return f"(This mail has {seen.size / 1e6:.0f} MB; of its text I only see the beginning.)"
 
 
 def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) -> str:

@@ -11,7 +11,8 @@ import structlog
 from adapters.email.folder import Folder, Found, Position, is_beginning
 from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.loops import LoopGuard
-from adapters.email.parse import Reading, parse_mail
+from adapters.email.outline import MOST_PARTS
+from adapters.email.parse import Reading, Seen, parse_mail
 from adapters.email.places import MailPlace
 from adapters.email.settings import EmailSettings
 from adapters.email.trial import Trial
@@ -113,18 +114,19 @@ class Receiving:
             if mail.answered:
                 mails.append((mail, Ignored("answered already")))
                 continue
-            raw = await self._raw(folder, mail)
-            size += len(raw or b"")
-            mails.append((mail, await self._parsed(mail, raw, folder.validity)))
+            seen = await self._raw(folder, mail)
+            size += len(seen.raw) if seen is not None else 0
+            mails.append((mail, await self._parsed(mail, seen, folder.validity)))
         return mails, []
 
-    async def _raw(self, folder: Folder, mail: Found) -> bytes | None:
+    async def _raw(self, folder: Folder, mail: Found) -> Seen | None:
         """A mail. One that cannot be had is asked for on some connections, then for its beginning, then no more: `None`."""
         tries = self._failed.get(mail.uid, 0)
         if tries >= _TRIES:
             return None
         try:
             raw = await folder.fetch(mail, whole=tries < _WHOLE_TRIES)
+            headers = await _headers(folder, mail.uid) if raw is not None and is_beginning(raw) else {}
         except AdapterError:
             self._failed[mail.uid] = tries + 1
             raise
@@ -132,19 +134,17 @@ class Receiving:
             self._failed[mail.uid] = tries + 1
             raise AdapterError(f"The IMAP server gives nothing for mail {mail.uid}.")
         self._failed.pop(mail.uid, None)
-        return raw
+        return Seen(raw, mail.size if is_beginning(raw) else len(raw), headers)
 
-    async def _parsed(self, mail: Found, raw: bytes | None, validity: int) -> Parsed:
-        if raw is None:
+    async def _parsed(self, mail: Found, seen: Seen | None, validity: int) -> Parsed:
+        if seen is None:
             return Unparsable("", f"the server does not give mail {mail.uid}")
-
-        size = mail.size if is_beginning(raw) else len(raw)
         place = MailPlace(validity, mail.uid, mail.size)
 
         def parse(reading: Reading) -> Parsed:
-            return parse_mail(raw, size, mail.at, reading, place)
+            return parse_mail(seen, mail.at, reading, place)
 
-        return await asyncio.to_thread(self._trial.read, f"{validity}:{mail.uid}", raw, parse)
+        return await asyncio.to_thread(self._trial.read, f"{validity}:{mail.uid}", seen.raw, parse)
 
     async def _commit(self, items: Sequence[Parsed], position: Position, intake: Intake) -> Sequence[Verdict]:
         watermark = Watermark(self._reading.instance, self._name, position.to_text())
@@ -207,3 +207,11 @@ class Receiving:
 
 def _is_new(mail: Found, position: Position) -> bool:
     return mail.uid > position.old or mail.at is None or mail.at > position.since
+
+
+async def _headers(folder: Folder, uid: int) -> dict[int, bytes]:
+    """What a mail's parts are, where only its beginning is fetched."""
+    try:
+        return await folder.headers(uid, MOST_PARTS)
+    except Refusal:
+        return {}

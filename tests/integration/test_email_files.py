@@ -96,6 +96,21 @@ async def test_files_are_fetched_as_they_were_sent_also_after_a_rebuild(dovecot:
     await fresh.aclose()
 
 
+async def test_EM_26_all_files_of_a_huge_mail_are_known_and_can_be_had(post: Post) -> None:
+    desk = Watcher()
+    adapter = post.adapter(first_start="all", sent_folder="off", max_size="64KiB")
+    async with running(adapter, desk):
+        await post.deliver(with_files(("big.bin", BIG[:400_000]), ("b.bin", b"second"), ("c.bin", b"third")))
+        await desk.until(lambda: len(desk.events) == 1)
+        (event,) = desk.events
+        assert [a.name for a in event.attachments] == ["big.bin", "b.bin", "c.bin"]
+        assert [await fetched(adapter, event, a) for a in event.attachments] == [
+            BIG[:400_000],
+            b"second",
+            b"third",
+        ]
+
+
 def corpus() -> Iterator[tuple[str, bytes]]:
     """Odd mails that the standard library tests its own reader with, where they are installed."""
     spec = find_spec("test.test_email")
@@ -176,6 +191,21 @@ async def test_a_mail_that_is_known_again_by_its_size_and_one_that_is_gone(imap:
     with pytest.raises(Gone):
         await fetched(adapter, EVENT, Attachment("document", replace(place, mail=MailPlace(99, 1)).to_text()))
     await adapter.aclose()
+
+
+async def test_the_files_of_a_mail_come_by_one_login_also_when_the_connection_went_away(
+    imap: ScriptedImap,
+) -> None:
+    imap.mails = [(1, b"x")]
+    imap.sections = {(1, "2"): b"one", (1, "3"): b"two"}
+    adapter = make_adapter(scripted_settings(imap))
+    assert [await fetched(adapter, EVENT, lying(1, part)) for part in "23"] == [b"one", b"two"]
+    assert imap.logins == 1
+    imap.cut()
+    assert await fetched(adapter, EVENT, lying(1)) == b"one"
+    assert imap.logins == 2
+    await adapter.aclose()
+    await imap.wait_for(lambda: len(imap.asked("LOGOUT")) == 1)
 
 
 async def test_a_connection_that_breaks_within_a_file_is_asked_for_later(imap: ScriptedImap) -> None:

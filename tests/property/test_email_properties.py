@@ -13,7 +13,7 @@ from lxml.html import fragment_fromstring
 from adapters.email.addresses import canonical, single_address
 from adapters.email.headers import decoded
 from adapters.email.hypertext import text_of_html
-from adapters.email.parse import Answers, Reading, own_addresses, parse_mail
+from adapters.email.parse import Answers, Reading, Seen, own_addresses, parse_mail
 from adapters.email.places import FilePlace
 from adapters.email.quoting import cut
 from adapters.email.render import compose, render
@@ -41,7 +41,7 @@ mails = st.one_of(st.binary(max_size=300), st.lists(st.sampled_from(PARTS), max_
 @given(mails)
 @settings(max_examples=200)
 def test_any_bytes_become_one_item_that_can_be_stored(raw: bytes) -> None:
-    found = parse_mail(raw, len(raw), None, READING)
+    found = parse_mail(Seen(raw, len(raw)), None, READING)
     if isinstance(found, Event):
         assert event_from_json(event_to_json(found)) == found
         found.text.encode()
@@ -56,7 +56,7 @@ def test_the_mails_that_broke_other_readers_do_not_break_this_one() -> None:
     for path in sorted(folder.glob("msg_*.txt")) if folder else []:
         raw = path.read_bytes()
         for cut_at in (len(raw), len(raw) // 2, len(raw) // 3):
-            found = parse_mail(raw[:cut_at], len(raw), 1.0, READING)
+            found = parse_mail(Seen(raw[:cut_at], len(raw)), 1.0, READING)
             assert not isinstance(found, Unparsable) or found.error.endswith("From address"), path.name
 
 

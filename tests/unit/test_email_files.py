@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from adapters.email.parse import Reading, own_addresses, parse_mail
+from adapters.email.outline import completed
+from adapters.email.parse import Reading, Seen, own_addresses, parse_mail
 from adapters.email.places import FilePlace, MailPlace
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import decoder, uu_blocks
@@ -18,8 +19,8 @@ HERE = MailPlace(7, 42, 1000)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20
 
 
-def event(raw: bytes) -> Event:
-    found = parse_mail(raw, len(raw), 1000.0, READING, HERE)
+def event(raw: bytes, size: int = 0, headers: dict[int, bytes] | None = None) -> Event:
+    found = parse_mail(Seen(raw, size or len(raw), headers or {}), 1000.0, READING, HERE)
     assert isinstance(found, Event), found
     assert event_from_json(event_to_json(found)) == found
     return found
@@ -100,6 +101,22 @@ def test_a_place_comes_back_as_it_was() -> None:
         FilePlace(MailPlace(1, 2, 3, 'a"b\\c@x'), "1.2.3", "base64", "uu:4"),
     ):
         assert FilePlace.from_text(given.to_text()) == given
+
+
+def test_EM_26_of_a_huge_mail_the_files_are_known_that_its_beginning_does_not_show() -> None:
+    first, second = part(PNG * 20, "application/pdf; name=a.pdf"), part(PNG, "image/png; name=b.png")
+    inner = several("mixed", "i", part(PNG, "text/csv; name=c.csv"))
+    whole = sent(several("mixed", "o", text("words"), first, second, inner))
+    headers = {n: p.partition(b"\r\n\r\n")[0] for n, p in enumerate([text(""), first, second, inner], 1)}
+    for end in (whole.find(b"name=a.pdf") + 200, whole.find(b"\r\n--o", whole.find(b"name=a.pdf")) + 3):
+        found = event(whole[:end], len(whole), {**headers, 9: b""})
+        assert [(f.name, place(f).part, f.size) for f in found.attachments] == [
+            ("a.pdf", "2", None),
+            ("b.png", "3", None),
+        ]
+        assert found.text.startswith("words\n\n(This mail has 0 MB;")
+    assert completed(b"Content-Type: text/plain\r\n\r\nx", headers) == b"Content-Type: text/plain\r\n\r\nx"
+    assert completed(b"", headers) == b""
 
 
 # --- mails in mails ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 
 from adapters.email.addresses import canonical, is_machine, single_address
 from adapters.email.loops import LoopGuard
-from adapters.email.parse import Answers, Reading, own_addresses, parse_mail
+from adapters.email.parse import Answers, Reading, Seen, own_addresses, parse_mail
 from adapters.email.threads import is_ours, message_id, references, thread_mark
 from adapters.email.trust import is_genuine
 from hermes.config import Rate
@@ -17,7 +17,7 @@ CHECKED = Reading("email", BOT, own_addresses(BOT, ()), authserv_id="mx.own.test
 
 
 def parsed(raw: bytes, reading: Reading = GUEST, size: int = 0, received: float | None = None) -> Parsed:
-    return parse_mail(raw, size or len(raw), received, reading)
+    return parse_mail(Seen(raw, size or len(raw)), received, reading)
 
 
 def event(raw: bytes, reading: Reading = GUEST) -> Event:

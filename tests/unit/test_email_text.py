@@ -7,7 +7,7 @@ import pytest
 from adapters.email.body import unflowed
 from adapters.email.headers import decoded
 from adapters.email.hypertext import text_of_html
-from adapters.email.parse import Reading, own_addresses, parse_mail
+from adapters.email.parse import Reading, Seen, own_addresses, parse_mail
 from adapters.email.quoting import cut
 from adapters.email.slim import slimmed
 from hermes.events import Event
@@ -18,7 +18,7 @@ REPLY = {"In-Reply-To": "<m0@x.test>", "Subject": "Re: x"}
 
 
 def event(raw: bytes, size: int = 0) -> Event:
-    found = parse_mail(raw, size or len(raw), 1000.0, READING)
+    found = parse_mail(Seen(raw, size or len(raw)), 1000.0, READING)
     assert isinstance(found, Event), found
     return found
 
@@ -283,6 +283,6 @@ def test_parts_without_end_are_read_to_a_bound() -> None:
     deep = b"Content-Type: multipart/mixed; boundary=b\r\n\r\n"
     for _ in range(200):
         deep = b"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n" + deep + b"\r\n--b--\r\n"
-    assert parse_mail(b"From: ana@far.test\r\n" + deep, len(deep), None, READING) is not None
+    assert parse_mail(Seen(b"From: ana@far.test\r\n" + deep, len(deep)), None, READING) is not None
     wide = parts(TEXT, *[attached("Content-Disposition: attachment; filename=x.pdf")] * 1000)
     assert len(event(wide).attachments) <= 201

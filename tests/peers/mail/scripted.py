@@ -194,6 +194,9 @@ class ScriptedImap:
         for number, (uid, content) in enumerate(self.mails, 1):
             if uid not in wanted:
                 continue
+            if ".MIME]" in command:
+                out.append(f"* {number} FETCH (UID {uid} BODY[1.MIME] NIL)")
+                continue
             asked = re.search(r"BODY\.PEEK\[([\d.]*)\](?:<(\d+)\.(\d+)>)?", command)
             if asked is not None and asked[1]:
                 out += self._section(number, uid, asked)
