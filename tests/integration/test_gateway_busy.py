@@ -135,6 +135,7 @@ PATIENT = ResumeRules(max_starts=9)
 MODES = ("queue", "steer", "interrupt", "collect")
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("block", range(10))
 async def test_whatever_the_order_every_message_ends_once(tmp_path: Path, block: int) -> None:
     """500 random interleavings in ten blocks: messages, stops, mode changes, slow and quick answers, ends in between."""

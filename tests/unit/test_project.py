@@ -61,6 +61,7 @@ def test_every_import_is_a_declared_dependency() -> None:
     assert undeclared == {}
 
 
+@pytest.mark.timeout(120)  # it reads the list of files of every package that is installed
 def test_every_declared_dependency_is_used() -> None:
     distributions = packages_distributions()
     text = "\n".join(file.read_text(encoding="utf-8") for file in sources())

@@ -222,6 +222,7 @@ async def test_a_damaged_file_is_named_and_never_read_as_empty(opening: Opening,
     await again.aclose()
 
 
+@pytest.mark.timeout(120)
 async def test_FT_13_the_wal_stays_bounded_beside_searches_and_is_gone_after_a_stop(
     store: SqliteStore,
 ) -> None:
