@@ -1,4 +1,4 @@
-"""Fields of what Slack sends, read with care. Pure; whatever is not as it should be is a `ValueError`."""
+"""Fields that Slack alone has. Pure; whatever is not as it should be is a `ValueError`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.messages import scrub_surrogates
+from adapters.fields import text
 
-__all__ = ["identifier", "mapping", "number", "text"]
+__all__ = ["identifier", "number"]
 
 _TS = re.compile(r"[0-9]{1,15}(\.[0-9]{1,12})?")
-
-
-def mapping(value: object, what: str) -> Mapping[str, Any]:
-    """An object."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is no object")  # noqa: TRY004  what came from outside is a wrong value
-    return value
 
 
 def identifier(holder: Mapping[str, Any], key: str) -> str:
@@ -34,13 +27,3 @@ def number(holder: Mapping[str, Any], key: str) -> str:
     if not _TS.fullmatch(value):
         raise ValueError(f"{key} is no message number")
     return value
-
-
-def text(holder: Mapping[str, Any], key: str) -> str:
-    """A text, empty where there is none. Halves of surrogate pairs, which nothing can store, are replaced."""
-    value = holder.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ValueError(f"{key} is no text")  # noqa: TRY004  what came from outside is a wrong value
-    return scrub_surrogates(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from adapters.fields import objects
 from adapters.slack.addresses import host_of
 from adapters.slack.shared import shared
 from hermes.errors import Gone
@@ -73,10 +74,7 @@ def number_of_share(file: object, chat: str) -> str | None:
 
 def _files(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for holder in (message, *shared(message)):
-        files = holder.get("files")
-        for file in files if isinstance(files, list) else ():
-            if isinstance(file, Mapping) and isinstance(file.get("id"), str):
-                yield file
+        yield from (file for file in objects(holder, "files") if isinstance(file.get("id"), str))
 
 
 def _attachment(file: Mapping[str, Any]) -> Attachment:

@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 
+from adapters.fields import objects
 from adapters.slack.client import WebApi
 from adapters.slack.failures import Refused
 from hermes.clock import Clock
@@ -67,7 +68,7 @@ class Gap:
         mine = await self._api.call(
             "users.conversations", {"types": types, "exclude_archived": "true", "limit": "200"}
         )
-        chats = [chat["id"] for chat in _mappings(mine.get("channels")) if isinstance(chat.get("id"), str)]
+        chats = [chat["id"] for chat in objects(mine, "channels") if isinstance(chat.get("id"), str)]
         for chat in sorted(chats, key=lambda name: not name.startswith("D"))[:_CHATS]:
             params = {"channel": chat, "oldest": oldest, "limit": _PAGE}
             yield chat, await self._messages("conversations.history", params)
@@ -78,10 +79,6 @@ class Gap:
 
     async def _messages(self, method: str, params: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         try:
-            return _mappings((await self._api.call(method, params)).get("messages"))
+            return list(objects(await self._api.call(method, params), "messages"))
         except Refused:  # a conversation or a thread that is gone
             return ()
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

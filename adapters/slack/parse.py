@@ -12,7 +12,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from adapters.slack.fields import identifier, mapping, number, text
+from adapters.fields import mapping, text, whole
+from adapters.slack.fields import identifier, number
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
 from adapters.slack.wording import Worded, worded
@@ -59,9 +60,9 @@ def parse_delivery(kind: str, payload: object, reading: Reading) -> Parsed:
     """What a delivery holds as an event, or why there is none. kind: the envelope's type."""
     try:
         if kind == "events_api":
-            return _callback(mapping(payload, "payload"), reading)
+            return _callback(whole(payload, "payload"), reading)
         if kind == "slash_commands":
-            return _command(mapping(payload, "payload"), reading)
+            return _command(whole(payload, "payload"), reading)
     except (ValueError, OverflowError, RecursionError) as e:
         return Unparsable(_raw(payload), str(e) or type(e).__name__)
     return Ignored("no message")
@@ -75,7 +76,7 @@ def _raw(payload: object) -> str:
 
 
 def _callback(payload: Mapping[str, Any], reading: Reading) -> Parsed:
-    event = mapping(payload.get("event"), "event")
+    event = mapping(payload, "event")
     match event.get("type"):
         case "message" if event.get("subtype") == "message_changed":
             return _changed(event, reading)

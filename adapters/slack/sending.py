@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adapters.fields import objects
 from adapters.slack.failures import Refused
 from adapters.slack.render import AGAIN
 from hermes.adapter import Piece
@@ -85,9 +86,9 @@ def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
 
 def find_sent(answer: Mapping[str, Any], key: str) -> str | None:
     """The number of the message in a page of a conversation that an earlier try has made."""
-    messages, mark = answer.get("messages"), mark_of(key)
-    for message in messages if isinstance(messages, list) else ():
-        metadata = message.get("metadata") if isinstance(message, Mapping) else None
+    mark = mark_of(key)
+    for message in objects(answer, "messages"):
+        metadata = message.get("metadata")
         if not isinstance(metadata, Mapping) or metadata.get("event_type") != EVENT_TYPE:
             continue
         payload = metadata.get("event_payload")

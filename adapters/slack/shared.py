@@ -6,8 +6,10 @@ Source: https://docs.slack.dev/reference/events/message , https://docs.slack.dev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
+from adapters.fields import objects
 from adapters.slack.markup import read_text
 from hermes.messages import scrub_surrogates
 
@@ -19,9 +21,7 @@ _LONGEST = 8000
 
 def shared(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """What is passed on."""
-    attachments = message.get("attachments")
-    found = attachments if isinstance(attachments, list) else []
-    return [item for item in found[:_MOST] if isinstance(item, Mapping)]
+    return list(islice(objects(message, "attachments"), _MOST))
 
 
 def shared_text(message: Mapping[str, Any], user: str, *, only_shares: bool) -> str:
