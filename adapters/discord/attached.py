@@ -1,60 +1,117 @@
-"""What a message holds beside its text. Pure.
+"""The files of a message. Pure.
 
-Source: https://discord.com/developers/docs/resources/message#attachment-object .
+Source: https://discord.com/developers/docs/resources/message#attachment-object . The address of a file holds for a day, so that
+a file is known by the place where it stands too: its message can be asked for a new one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from hermes.events import Attachment
 from hermes.messages import scrub_surrogates
 
-__all__ = ["attachments", "unsupported"]
+__all__ = ["FilePlace", "attachments", "files_of", "is_drawn"]
 
 Kind = Literal["image", "audio", "voice", "video", "document", "sticker", "other"]
 _VOICE_MESSAGE = 1 << 13
-_WORDS: Mapping[Kind, str] = {
-    "image": "picture",
-    "audio": "audio",
-    "voice": "voice message",
-    "video": "video",
-    "document": "file",
+_STICKERS: Mapping[object, tuple[str, str]] = {
+    1: ("png", "image/png"),
+    2: ("png", "image/apng"),
+    4: ("gif", "image/gif"),
 }
+"""Ending and type by `format_type`; the third is drawn by Discord's own program and no picture."""
+_PLACE = re.compile(r"(\d{1,20})/(\d{1,20})/(\d{1,20}) (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """Where a file stands. url: its address as last told; a path is one below the CDN.
+
+    channel, message, file: ids, empty for what has no message of its own.
+    """
+
+    url: str
+    channel: str = ""
+    message: str = ""
+    file: str = ""
+
+    def to_text(self) -> str:
+        """As `Attachment.ref` carries it."""
+        where = f"{self.channel}/{self.message}/{self.file} {self.url}"
+        return where if _PLACE.fullmatch(where) else self.url
+
+    @classmethod
+    def from_text(cls, text: str) -> FilePlace:
+        """The inverse of `to_text`."""
+        found = _PLACE.fullmatch(text)
+        return cls(text) if found is None else cls(found[4], found[1], found[2], found[3])
 
 
 def attachments(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
-    """The files of a message; those that make no sense are left out."""
-    listed = message.get("attachments")
-    found = [a for a in listed if isinstance(a, Mapping)] if isinstance(listed, list) else []
-    return tuple(_attachment(a, message) for a in found if isinstance(a.get("url"), str))
+    """The files of a message and of those that it passes on; what makes no sense is left out."""
+    files = [_attachment(file, holder, message) for file, holder in _files(message)]
+    return (*files, *(sticker for holder in _holders(message) for sticker in _stickers(holder)))
 
 
-def unsupported(message: Mapping[str, Any]) -> str | None:
-    """A word for what the message holds that is no text; `None`: nothing."""
-    for file in attachments(message):
-        return _WORDS[file.kind]
-    for key, word in (("sticker_items", "sticker"), ("poll", "poll"), ("embeds", "embed")):
-        if message.get(key):
-            return word
-    return None
+def files_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The attachment objects of a message and of those that it passes on."""
+    return (file for file, _ in _files(message))
 
 
-def _attachment(file: Mapping[str, Any], message: Mapping[str, Any]) -> Attachment:
+def is_drawn(sticker: Mapping[str, Any]) -> bool:
+    """Whether a sticker is no picture, so that only its name can be told."""
+    return sticker.get("format_type") not in _STICKERS
+
+
+def _files(message: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    for holder in _holders(message):
+        for file in _listed(holder, "attachments"):
+            if isinstance(file.get("url"), str):
+                yield file, holder
+
+
+def _holders(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield message
+    for snapshot in _listed(message, "message_snapshots"):
+        if isinstance(snapshot.get("message"), Mapping):
+            yield snapshot["message"]
+
+
+def _attachment(file: Mapping[str, Any], holder: Mapping[str, Any], message: Mapping[str, Any]) -> Attachment:
     size = file.get("size")
+    place = FilePlace(
+        str(file["url"]), str(message.get("channel_id")), str(message.get("id")), str(file.get("id"))
+    )
     return Attachment(
-        kind=_kind(file, message),
-        ref=scrub_surrogates(str(file["url"])),
+        kind=_kind(file, holder),
+        ref=scrub_surrogates(place.to_text()),
         name=scrub_surrogates(str(file.get("filename") or "")),
         mime=scrub_surrogates(str(file.get("content_type") or "")),
         size=size if isinstance(size, int) and not isinstance(size, bool) else None,
     )
 
 
-def _kind(file: Mapping[str, Any], message: Mapping[str, Any]) -> Kind:
-    flags = message.get("flags")
+def _stickers(holder: Mapping[str, Any]) -> Iterator[Attachment]:
+    for sticker in _listed(holder, "sticker_items"):
+        number, form = str(sticker.get("id")), sticker.get("format_type")
+        if number.isascii() and number.isdigit() and not is_drawn(sticker):
+            ending, mime = _STICKERS[form]
+            name = scrub_surrogates(str(sticker.get("name") or "sticker"))
+            yield Attachment("sticker", f"stickers/{number}.{ending}", f"{name}.{ending}", mime)
+
+
+def _kind(file: Mapping[str, Any], holder: Mapping[str, Any]) -> Kind:
+    flags = holder.get("flags")
     if isinstance(flags, int) and flags & _VOICE_MESSAGE:
         return "voice"
     kinds: Mapping[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
     return kinds.get(str(file.get("content_type") or "").partition("/")[0], "document")
+
+
+def _listed(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    listed = holder.get(key)
+    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []

@@ -16,8 +16,9 @@ __all__ = ["PERMISSIONS", "check"]
 
 _SECONDS = 15.0
 _MESSAGE_CONTENT = 1 << 18 | 1 << 19
-PERMISSIONS = sum(1 << bit for bit in (10, 11, 14, 16, 35, 38))
-"""View channels, send messages, embed links, read history, create threads, send in threads."""
+PERMISSIONS = sum(1 << bit for bit in (10, 11, 14, 15, 16, 35, 38))
+"""View channels, send messages, embed links, attach files, read history, create threads, send in threads."""
+_ADD_REACTIONS = 1 << 6
 _INTENT_IS_OFF = (
     "The Message Content Intent is off, and Discord will refuse the bot. Switch it on at discord.com/developers: your "
     "application, Bot, Privileged Gateway Intents. Or do without, with message_content: false"
@@ -55,7 +56,8 @@ def _notes(settings: DiscordSettings, app: dict[str, object], bot: str) -> list[
         notes.append(_INTENT_IS_OFF)
     if app.get("interactions_endpoint_url"):
         notes.append(_HAS_ENDPOINT)
+    permissions = PERMISSIONS | (_ADD_REACTIONS if settings.reactions == "ack" else 0)
     invite = (
-        f"https://discord.com/oauth2/authorize?client_id={app.get('id') or bot}&permissions={PERMISSIONS}"
+        f"https://discord.com/oauth2/authorize?client_id={app.get('id') or bot}&permissions={permissions}"
     )
     return [*notes, f"Invite the bot to a server with {invite}&scope=bot+applications.commands"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ import aiohttp
 
 from adapters.discord.failures import failure
 from adapters.discord.limits import Limits
+from adapters.discord.multipart import Form, Upload
 from hermes.clock import Clock
 from hermes.config import Network
 from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Unreachable
@@ -25,6 +27,8 @@ from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Unreachable
 __all__ = ["Rest"]
 
 _CONNECT, _ANSWER = 10.0, 30.0  # seconds
+_STALLED = 60.0
+"""Seconds without progress after which an upload counts as dead; how long all of it takes is nobody's business."""
 _CONNECTIONS = 64
 _AGENT = "DiscordBot (https://github.com/hermes-gateway/hermes, 1)"
 _UNSENT = (
@@ -32,6 +36,15 @@ _UNSENT = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    data: bytes | AsyncIterable[bytes] | None
+    headers: Mapping[str, str]
+    timeout: aiohttp.ClientTimeout
 
 
 class Rest:
@@ -62,13 +75,45 @@ class Rest:
         Raises `Unreachable` when no byte was sent, `NotTaken` while a limit holds (then nothing is sent either),
         `OutcomeUnknown` when the answer did not come or makes no sense, else what `failures.failure` says.
         """
+        headers: dict[str, str] = {}
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT, total=answer_within + _CONNECT)
+        return await self._exchange(name, bucket, _Request(method, path, data, headers, timeout))
+
+    async def upload(
+        self, method: str, path: str, body: Mapping[str, Any], upload: Upload, *, name: str, bucket: str = ""
+    ) -> Any:  # noqa: ANN401  JSON
+        """See `call`, with a file. What breaks off before all of the file was sent was certainly not taken.
+
+        Raises `Rejected` also when the file cannot be read.
+        """
+        async with Form.opened(body, upload) as form:
+            timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT, total=None)
+            try:
+                async with asyncio.timeout(_STALLED) as patience:
+
+                    def moved() -> None:
+                        patience.reschedule(asyncio.get_running_loop().time() + _STALLED)
+
+                    request = _Request(method, path, form.chunks(moved), form.headers, timeout)
+                    return await self._exchange(name, bucket, request)
+            except (OutcomeUnknown, TimeoutError) as e:
+                lost = e if isinstance(e, OutcomeUnknown) else _lost(name, e)
+                if form.is_whole:
+                    raise lost from e
+                raise NotTaken(f"The file broke off on its way: {lost}") from e
+
+    async def _exchange(self, name: str, bucket: str, request: _Request) -> Any:  # noqa: ANN401  JSON
         bucket = bucket or name
         wait = self._limits.wait(bucket, self._clock.monotonic())
         if wait > 0:
             raise NotTaken(f"Discord's limits hold {name} back.", retry_after=wait)
         session = await self.session()
         try:
-            status, headers, answer = await self._request(session, method, path, body, answer_within)
+            status, headers, answer = await self._asked(session, request)
         except (aiohttp.ClientError, TimeoutError, OSError) as e:
             raise _lost(name, e) from e
         self._limits.note(bucket, status, headers, answer, self._clock.monotonic())
@@ -76,27 +121,17 @@ class Rest:
             raise failure(name, status, headers, answer)
         return _json(name, answer)
 
-    async def _request(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        path: str,
-        body: Any,  # noqa: ANN401  JSON
-        answer_within: float,
+    async def _asked(
+        self, session: aiohttp.ClientSession, request: _Request
     ) -> tuple[int, Mapping[str, str], bytes]:
-        headers = {"Authorization": f"Bot {self._token}", "User-Agent": _AGENT}
-        data = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT, total=answer_within + _CONNECT)
-        url = self._base_url + path
+        own = {"Authorization": f"Bot {self._token}", "User-Agent": _AGENT}
+        url = self._base_url + request.path
         async with session.request(
-            method,
+            request.method,
             url,
-            data=data,
-            headers=headers,
-            timeout=timeout,
+            data=request.data,
+            headers={**own, **request.headers},
+            timeout=request.timeout,
             proxy=self.proxy(url),
             allow_redirects=False,
         ) as response:

@@ -18,6 +18,11 @@ _UNCHANGEABLE = (
     50005,
     50083,
 )  # somebody else's; in a thread that is archived, which a new message opens again
+_TOO_LARGE = 40005
+_SIZES = (
+    "The file is too large for that place. Discord takes 10 MiB from a bot, in servers with boost level 2 50 MiB, "
+    "with level 3 100 MiB."
+)
 _BAN_PAUSE = 60.0
 """Seconds to keep still when a server before Discord sends us away and does not say for how long."""
 
@@ -51,6 +56,8 @@ def failure(call: str, status: int, headers: Mapping[str, str], body: bytes) -> 
         return NotTaken(f"Discord asks to slow down: {told}", retry_after=pause_of(headers, body))
     if status >= 500:
         return OutcomeUnknown(f"Discord answered {call} with HTTP {status}.")
+    if status == 413 or code == _TOO_LARGE:
+        return Refused(call, status, code, _SIZES)
     if answer is None and status != 401:
         return NotTaken(
             f"{call} was answered with HTTP {status}, and not by Discord; check base_url and network.proxy.",

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from adapters.discord.addressing import names_us, readable
 from adapters.discord.answers import Answers
-from adapters.discord.attached import attachments, unsupported
+from adapters.discord.attached import attachments
+from adapters.discord.beside import beside
 from adapters.discord.mark import time_of
 from adapters.discord.places import Place
 from hermes.events import Admission, Event, Ignored, Parsed, Sender, Target, Unparsable
@@ -84,7 +85,7 @@ def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Pars
         return Ignored("own message")
     if message.get("type", 0) not in _SAID:
         return Ignored("service message")
-    content = _said(message)
+    content = _text(message, "content").strip()
     is_bot = author.get("bot") is True or bool(message.get("webhook_id"))
     named = names_us(content, reading.account)
     if is_bot and not (reading.allow_bots == "all" or (reading.allow_bots == "mentions" and named)):
@@ -92,22 +93,29 @@ def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Pars
     channel = _id(message, "channel_id")
     if not _may_be_answered(channel, reading, place):
         return Ignored("another channel")
-    media = unsupported(message)
-    if not content and media is None:
+    notes, files = beside(message, reading.account), attachments(message)
+    if not (content or notes or files):
         # Without the intent the text of what is not for us is kept back.
         return Ignored("empty" if place.direct else NO_CONTENT)
-    return _event(message, reading, place, (content, is_bot, named))
+    text = _written(message, reading, place, (content, notes)) or ("" if files else content)
+    return _event(message, reading, place, (text, is_bot, named))
+
+
+def _written(message: Mapping[str, Any], reading: Reading, place: Place, said: tuple[str, str]) -> str:
+    """What was said and what stands beside it; the first message of a post also says the post's title."""
+    content, notes = said
+    mentions = message.get("mentions")
+    words = readable(content, mentions if isinstance(mentions, list) else [], reading.account)
+    is_post = place.thread and message.get("id") == message.get("channel_id")
+    parts = [place.name if is_post else "", words, notes]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _event(
     message: Mapping[str, Any], reading: Reading, place: Place, found: tuple[str, bool, bool]
 ) -> Event:
-    content, is_bot, named = found
+    text, is_bot, named = found
     channel, number = _id(message, "channel_id"), _id(message, "id")
-    mentions = message.get("mentions")
-    text = readable(content, mentions if isinstance(mentions, list) else [], reading.account)
-    media = unsupported(message)
-    text = text or ("" if media else content)
     answered = _answered(message)
     to_us = named or (not is_bot and author_id(answered) == reading.account)
     begins = reading.auto_thread and to_us and not (place.direct or place.thread)
@@ -128,7 +136,6 @@ def _event(
         addressed=to_us or _is_free(channel, reading, place),
         reply_to=(_reply_to(reading, place, (chat, channel, number), text if begins else None),),
         private_notice=place.direct,
-        unsupported=None if text else media,
         sent_at=time_of(int(number)),
         attachments=attachments(message),
         admitted=_admission(_id(_object(message, "author"), "id"), reading) if is_bot else None,
@@ -210,16 +217,6 @@ def _sender(author: Mapping[str, Any], member: object, *, is_bot: bool) -> Sende
     username = _text(author, "username")
     name = scrub_surrogates(str(nick or author.get("global_name") or username))
     return Sender(_id(author, "id"), name, username or None, is_bot)
-
-
-def _said(message: Mapping[str, Any]) -> str:
-    """What was written; of a message that was passed on, what it says."""
-    content = _text(message, "content").strip()
-    snapshots = message.get("message_snapshots")
-    if content or not isinstance(snapshots, list) or not snapshots:
-        return content
-    first = snapshots[0].get("message") if isinstance(snapshots[0], Mapping) else None
-    return _text(first, "content").strip() if isinstance(first, Mapping) else ""
 
 
 def _answered(message: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -12,6 +12,7 @@ import structlog
 from adapters.discord.client import Rest
 from hermes.clock import Clock
 from hermes.errors import AdapterError, NotTaken, Rejected, Unauthorized
+from hermes.messages import scrub_surrogates
 
 __all__ = ["Place", "Places", "read_place"]
 
@@ -24,12 +25,13 @@ _TRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """parent: a thread's channel. joined: we take part in the thread."""
+    """parent: a thread's channel. joined: we take part in the thread. name: the thread's."""
 
     direct: bool = False
     thread: bool = False
     parent: str | None = None
     joined: bool = False
+    name: str = ""
 
 
 def read_place(channel: object) -> Place:
@@ -43,6 +45,7 @@ def read_place(channel: object) -> Place:
         thread=thread,
         parent=str(parent) if thread and parent else None,
         joined=thread and isinstance(channel.get("member"), Mapping),
+        name=scrub_surrogates(str(channel.get("name") or "")) if thread else "",
     )
 
 

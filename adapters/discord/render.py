@@ -9,9 +9,10 @@ from adapters.markdown.discord import render_discord
 from adapters.markdown.split import utf16_len
 from hermes.adapter import Piece
 from hermes.events import Target
+from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
-__all__ = ["AGAIN", "LIMIT", "render"]
+__all__ = ["AGAIN", "LIMIT", "render", "render_file"]
 
 LIMIT = 2000
 """Of one message (https://discord.com/developers/docs/resources/message#create-message).
@@ -28,6 +29,14 @@ def render(markdown: str, target: Target) -> Sequence[Piece]:
     texts = render_discord(markdown, LIMIT, reserve=utf16_len(AGAIN))
     answers = Answers.from_text(target.answers)
     return [Piece(text, _format(answers, first=n == 0)) for n, text in enumerate(texts)]
+
+
+def render_file(file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:
+    """The pieces of a file, the first with it; what of the caption does not fit into a message follows as text."""
+    first, *rest = render(caption, target) or [
+        Piece("", _format(Answers.from_text(target.answers), first=True))
+    ]
+    return [Piece(first.text, first.format, file), *rest]
 
 
 def _format(answers: Answers, *, first: bool) -> JSONObject:

@@ -21,6 +21,7 @@ __all__ = [
     "is_bad_reference",
     "message_body",
     "person_of",
+    "shown_body",
     "text_body",
     "thread_body",
 ]
@@ -28,6 +29,7 @@ __all__ = [
 _SILENT = {"parse": [], "replied_user": False}
 """Nobody is pinged by what a model writes."""
 _DAY = 1440
+_LONGEST_NAME = 1024
 _INVALID_FORM, _NO_HISTORY, _SYSTEM_MESSAGE = 50035, 160002, 50021
 
 
@@ -59,9 +61,20 @@ def text_body(text: str) -> dict[str, Any]:
     return {"content": text, "allowed_mentions": dict(_SILENT)}
 
 
+def shown_body(piece: Piece, *, again: bool = False) -> dict[str, Any]:
+    """A message's text, its file, or both; a file alone has no text beside it, which would be refused as empty."""
+    text = f"{AGAIN}{piece.text}".strip() if again else piece.text
+    body = text_body(text)
+    if piece.file is not None:
+        body["attachments"] = [{"id": "0", "filename": piece.file.name[:_LONGEST_NAME]}]
+        if not text:
+            del body["content"]
+    return body
+
+
 def message_body(piece: Piece, key: str, *, again: bool, reference: str) -> dict[str, Any]:
     """A new message. One with the same nonce within minutes is not shown again: the first one is the answer then."""
-    body = text_body(AGAIN + piece.text if again else piece.text)
+    body = shown_body(piece, again=again)
     nonce = hashlib.sha256(key.encode()).hexdigest()[:25]
     body |= {"nonce": nonce, "enforce_nonce": True}
     if reference:

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
-from hermes.config import PlatformSettings, Rate, RateLimit
+from hermes.config import ByteSize, PlatformSettings, Rate, RateLimit
 
-__all__ = ["DiscordSettings"]
+__all__ = ["CDN", "DiscordSettings"]
 
+CDN = "https://cdn.discordapp.com"
 _HTTP = re.compile(r"https?://[^\s/]+(/\S*)?")
 _SOCKET = re.compile(r"wss?://[^\s/]+(/\S*)?")
 
@@ -31,6 +32,12 @@ class DiscordSettings(PlatformSettings):
     token: SecretStr = Field(description="The bot's token, from the Bot page of discord.com/developers.")
     base_url: str = Field(default="https://discord.com/api/v10", description="Where the REST API is served.")
     gateway_url: str = Field(default="wss://gateway.discord.gg/", description="Where the gateway is served.")
+    cdn_url: str = Field(default=CDN, description="Where files are served.")
+    largest_file: ByteSize = Field(
+        default=10 * 1024**2,
+        gt=0,
+        description="The largest file to send: 10 MiB, in servers with boost level 2 50 MiB, with level 3 100 MiB.",
+    )
     mention: Literal["required", "off"] = Field(
         default="required",
         description="In servers: answer when mentioned, replied to, commanded, or in a thread that we take part in; off: always.",
@@ -53,6 +60,9 @@ class DiscordSettings(PlatformSettings):
         default=Rate(5, 60.0),
         description="How many messages of one other bot are heard, so that no two answer for ever.",
     )
+    reactions: Literal["off", "ack"] = Field(
+        default="off", description="ack: a message that was taken gets a reaction (eyes) at once."
+    )
     slash_commands: bool = Field(default=True, description="Offer the commands in Discord's own menu.")
     message_content: bool = Field(
         default=True,
@@ -67,7 +77,7 @@ class DiscordSettings(PlatformSettings):
             raise ValueError("this is no bot token; the Bot page of discord.com/developers gives one")
         return SecretStr(token)
 
-    @field_validator("base_url")
+    @field_validator("base_url", "cdn_url")
     @classmethod
     def _is_an_address(cls, value: str) -> str:
         if not _HTTP.fullmatch(value):

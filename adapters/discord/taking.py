@@ -16,6 +16,7 @@ from adapters.discord.gateway import Dispatch
 from adapters.discord.mark import Mark, at_time
 from adapters.discord.parse import NO_CONTENT, Reading, author_id, parse_interaction, parse_message
 from adapters.discord.places import Place, Places, read_place
+from adapters.discord.reactions import Reactions
 from adapters.discord.slash import Slash
 from hermes import failpoint
 from hermes.adapter import Intake
@@ -42,6 +43,7 @@ class Surroundings:
     gap: Gap
     bots: BotBook
     clock: Clock
+    reactions: Reactions | None = None
 
 
 async def stored_mark(intake: Intake, name: str, clock: Clock) -> Mark:
@@ -112,6 +114,8 @@ class Taking:
         failpoint.reached("intake.acknowledged")
         for at, command in commands:
             self._around.slash.settle(command, verdicts[at])
+        if self._around.reactions is not None:
+            self._around.reactions.acknowledge(items, verdicts)
 
     async def _stubbornly(self, items: Sequence[Parsed], intake: Intake) -> Sequence[Verdict]:
         if items:

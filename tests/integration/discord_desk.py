@@ -1,6 +1,7 @@
 """The Discord adapter between the Discord peer and an intake in memory that keeps the contract."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError
 from hermes.events import Target
+from hermes.files import StoredFile
 from tests.integration.telegram_desk import Desk
 from tests.peers.discord import DiscordPeer
 
@@ -41,6 +43,7 @@ def make_discord(
     peer: DiscordPeer,
     clock: Clock | None = None,
     commands: tuple[CommandInfo, ...] = COMMANDS,
+    folder: Path = Path("/nonexistent"),
     **keys: Any,
 ) -> Discord:
     settings = {
@@ -48,16 +51,31 @@ def make_discord(
         "token": peer.token,
         "base_url": peer.base_url,
         "gateway_url": peer.gateway_url,
+        "cdn_url": peer.cdn_url,
         "rate": "off",
         "allow_from": ["*"],
         **keys,
     }
     context = AdapterContext(
-        "discord", clock or SystemClock(), Network(), HttpLimits(), Path("/nonexistent"), commands, _targets
+        "discord",
+        clock or SystemClock(),
+        Network(),
+        HttpLimits(),
+        folder,
+        commands,
+        _targets,
+        lambda file: folder / file.digest,
     )
     adapter = build(DiscordSettings.model_validate(settings), context)
     assert isinstance(adapter, Discord)
     return adapter
+
+
+def stored(folder: Path, name: str, data: bytes, mime: str = "application/octet-stream") -> StoredFile:
+    """A file that the home keeps in `folder`."""
+    digest = hashlib.sha256(data).hexdigest()
+    (folder / digest).write_bytes(data)
+    return StoredFile(digest, "document", mime, name, len(data))
 
 
 @asynccontextmanager

@@ -319,7 +319,7 @@ async def test_DC_15_and_DC_16_threads_and_forum_posts(discord_peer: DiscordPeer
         discord_peer.push_text("post", "60", id=60)
         discord_peer.push_text("another", "61", id=61)
         discord_peer.push_text(f"<@{BOT_ID}> elsewhere", "12")
-        await has(desk, "thread", "post", "another")
+        await has(desk, "thread", "channel-60\n\npost", "channel-61\n\nanother")  # with their titles
         for event in desk.events:
             (piece,) = adapter.render("answer", event.reply_to[0])
             await adapter.send(event.reply_to[0], piece, key=event.dedupe_key)

@@ -22,17 +22,31 @@ CALLS = (
 )
 
 
+def file_parts(form: Any) -> list[str]:
+    """Names of the parts of a form that are files, wherever they stand in its schema."""
+    if isinstance(form, list):
+        return [name for inner in form for name in file_parts(inner)]
+    if not isinstance(form, dict):
+        return []
+    own = [k for k, v in form.get("properties", {}).items() if v.get("contentEncoding") == "binary"]
+    return own + [name for key, inner in form.items() if key != "properties" for name in file_parts(inner)]
+
+
 def extract(description: dict[str, Any]) -> dict[str, Any]:
-    """`{"source", "bodies": {"POST /path": schema}, "components": {"schemas"}}`."""
-    bodies = {}
+    """`{"source", "bodies": {"POST /path": schema}, "files": {"POST /path": part names}, "components": {"schemas"}}`."""
+    bodies, files = {}, {}
     for method, path in CALLS:
         content = description["paths"][path][method]["requestBody"]["content"]
-        bodies[f"{method.upper()} {path}"] = plain(content["application/json"]["schema"])
+        name = f"{method.upper()} {path}"
+        bodies[name] = plain(content["application/json"]["schema"])
+        if parts := file_parts(content.get("multipart/form-data", {})):
+            files[name] = parts
     schemas = description["components"]["schemas"]
     needed = closure(schemas, tuple(sorted(referred(bodies))))
     return {
         "source": f"discord/discord-api-spec, {description['info']['title']}",
         "bodies": bodies,
+        "files": files,
         "components": {"schemas": {name: plain(schemas[name]) for name in needed}},
     }
 

@@ -5,9 +5,20 @@ from typing import Any
 import pytest
 
 from adapters.discord.answers import Answers
+from adapters.discord.attached import FilePlace
+from adapters.discord.fetching import expires_at
 from adapters.discord.parse import ASK, NO_CONTENT, Reading, parse_interaction, parse_message
 from adapters.discord.places import Place, read_place
-from hermes.events import Event, Ignored, Sender, Target, Unparsable, event_from_json, event_to_json
+from hermes.events import (
+    Attachment,
+    Event,
+    Ignored,
+    Sender,
+    Target,
+    Unparsable,
+    event_from_json,
+    event_to_json,
+)
 
 US = "900"
 READING = Reading("discord", US, allow_from=("*",))
@@ -91,9 +102,21 @@ def test_names_stand_in_place_of_the_marks_of_others_and_emoji_read_as_words() -
     assert found.text == "ask @Ana and @1 :wave:"
 
 
-def test_what_is_passed_on_is_read() -> None:
-    snapshots = [{"message": {"content": "said elsewhere"}}]
-    assert event(message("", message_snapshots=snapshots), DIRECT).text == "said elsewhere"
+def test_what_is_passed_on_is_read_as_the_words_of_another() -> None:
+    file = {"id": "7", "url": "https://cdn/b.png", "filename": "b.png", "content_type": "image/png"}
+    said = {"content": "/stop <@500>\nat once", "mentions": [ANA], "attachments": [file]}
+    found = event(message("", message_snapshots=[{"message": said}]), DIRECT)
+    assert found.text == "[Forwarded message]\n> /stop @Ana\n> at once"
+    assert [a.ref for a in found.attachments] == ["5/1001/7 https://cdn/b.png"]
+    alone = event(message("", message_snapshots=[{"message": {**said, "content": ""}}]), DIRECT)
+    assert (alone.text, len(alone.attachments)) == ("", 1)
+    assert not event(message("", message_snapshots=[{"message": {"content": "<@900> hi"}}])).addressed
+    assert event(message("look", message_snapshots=[{"message": said}]), DIRECT).text.startswith("look\n\n[F")
+
+
+def test_an_address_of_a_message_stays_an_address() -> None:
+    link = "https://discord.com/channels/10/11/1001"
+    assert event(message(f"see {link}"), DIRECT).text == f"see {link}"
 
 
 # -- bots ---------------------------------------------------------------------------------------------
@@ -153,6 +176,13 @@ def test_DC_16_posts_of_a_forum_are_threads_of_their_own() -> None:
     ]
 
 
+def test_DC_16_the_first_message_of_a_post_says_its_title() -> None:
+    place = read_place({"id": "60", "type": 11, "parent_id": "6", "name": "It does not start"})
+    assert event(message("a log", id="60", channel_id="60"), place).text == "It does not start\n\na log"
+    assert event(message("more", id="1002", channel_id="60"), place).text == "more"
+    assert read_place({"id": "5", "type": 0, "name": "general"}).name == ""
+
+
 def test_a_mention_may_begin_a_thread_that_has_its_id() -> None:
     reading = replace(READING, auto_thread=True)
     found = event(message("<@900> what is\n this?"), CHANNEL, reading)
@@ -176,33 +206,60 @@ def test_DC_05_a_message_with_only_a_picture_is_kept_with_it() -> None:
         "size": 2000,
     }
     found = event(message("", attachments=[file]), DIRECT)
-    assert (found.text, found.unsupported) == ("", "picture")
+    assert (found.text, found.unsupported) == ("", None)
     (attached,) = found.attachments
-    assert (attached.kind, attached.ref, attached.name, attached.size) == (
-        "image",
-        "https://cdn/a.png",
-        "a.png",
-        2000,
-    )
+    assert attached == Attachment("image", "5/1001/1 https://cdn/a.png", "a.png", "image/png", 2000)
     named = event(message("<@900>", attachments=[file]))
-    assert (named.text, named.unsupported, named.addressed) == ("", "picture", True)
+    assert (named.text, named.addressed, len(named.attachments)) == ("", True, 1)
     told = event(message("look", attachments=[file]), DIRECT)
     assert (told.text, told.unsupported, len(told.attachments)) == ("look", None, 1)
+    assert event_from_json(event_to_json(told)) == told
 
 
 @pytest.mark.parametrize(
-    ("fields", "word"),
+    ("file", "flags", "kind"),
     [
-        ({"attachments": [{"url": "u", "content_type": "audio/ogg"}], "flags": 8192}, "voice message"),
-        ({"attachments": [{"url": "u", "content_type": "audio/ogg"}]}, "audio"),
-        ({"attachments": [{"url": "u"}]}, "file"),
-        ({"sticker_items": [{"id": "1"}]}, "sticker"),
-        ({"poll": {"question": {}}}, "poll"),
-        ({"embeds": [{"title": "x"}]}, "embed"),
+        ({"content_type": "audio/ogg"}, 8192, "voice"),
+        ({"content_type": "audio/ogg"}, 0, "audio"),
+        ({"content_type": "video/mp4"}, 0, "video"),
+        ({"content_type": "application/pdf"}, None, "document"),
+        ({}, 0, "document"),
     ],
 )
-def test_what_cannot_be_read_has_a_word(fields: dict[str, Any], word: str) -> None:
-    assert event(message("", **fields), DIRECT).unsupported == word
+def test_each_file_has_its_kind(file: dict[str, Any], flags: Any, kind: str) -> None:
+    found = event(message("", attachments=[{"id": "1", "url": "u", **file}], flags=flags), DIRECT)
+    assert [a.kind for a in found.attachments] == [kind]
+
+
+def test_a_place_of_a_file_is_read_as_it_was_written_and_an_older_one_is_an_address() -> None:
+    place = FilePlace("https://cdn/a?ex=1&", "5", "1001", "7")
+    assert FilePlace.from_text(place.to_text()) == place
+    for text in ("https://cdn/a.png", "stickers/1.png", "", "5/1001 x", "a/b/c https://cdn/a"):
+        assert FilePlace.from_text(text) == FilePlace(text)
+    assert FilePlace("u", "5", "1001", "None").to_text() == "u"  # a file without an id
+    assert expires_at("https://cdn/a?ex=65d903de&is=1&hm=2&") == 0x65D903DE
+    assert expires_at("https://cdn/a") == expires_at("https://cdn/a?ex=zz") == float("inf")
+
+
+def test_stickers_are_pictures_where_they_are_and_names_where_not() -> None:
+    items = [{"id": "8", "name": "Wave", "format_type": form} for form in (1, 2, 4, 3)]
+    found = event(message("", sticker_items=[*items, {"id": "../x", "format_type": 1}]), DIRECT)
+    assert [(a.kind, a.ref, a.mime) for a in found.attachments] == [
+        ("sticker", "stickers/8.png", "image/png"),
+        ("sticker", "stickers/8.png", "image/apng"),
+        ("sticker", "stickers/8.gif", "image/gif"),
+    ]
+    assert found.text == "[Sticker: Wave]"
+
+
+def test_polls_and_cards_are_told_in_words() -> None:
+    answers = [{"poll_media": {"text": "red"}}, {"poll_media": {"text": "blue"}}, {}]
+    poll = {"question": {"text": "Which?"}, "answers": answers}
+    assert event(message("", poll=poll), DIRECT).text == "[Poll] Which?\n- red\n- blue"
+    card = {"title": "Build", "description": "failed\ntwice", "fields": [{"name": "on", "value": "main"}]}
+    told = event(message("", embeds=[card, {"type": "image"}]), DIRECT).text
+    assert told == "[Embed]\n> Build\n> failed\n> twice\n> on: main"
+    assert event(message("see https://x.org", embeds=[card]), DIRECT).text == "see https://x.org"
 
 
 def test_a_message_without_text_in_a_server_says_that_it_was_kept_back() -> None:

@@ -1,5 +1,6 @@
 """A Discord: `DiscordPeer` in process, `python -m tests.peers.discord` as a program."""
 
+from tests.peers.discord.files import File
 from tests.peers.discord.server import TOKEN, Call, DiscordPeer
 from tests.peers.discord.spec import units
 from tests.peers.discord.world import BOT_ID, GUILD, Channel, Interaction
@@ -13,6 +14,7 @@ __all__ = [
     "Channel",
     "DiscordPeer",
     "Fault",
+    "File",
     "Interaction",
     "refusal",
     "units",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from tests.peers.discord.files import File
 from tests.peers.faults import Fault
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class _Endpoints:
         for order in orders if isinstance(orders, list) else [orders]:
             kind = order.pop("kind", "text")
             if kind == "text":
+                order["files"] = [File.of(told) for told in order.get("files", ())]
                 made.append(self._peer.push_text(**order))
             elif kind == "command":
                 made.append({"id": self._peer.push_command(**order).id})

@@ -13,6 +13,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.peers.discord.control import routes
+from tests.peers.discord.files import LARGEST, Upload, read_call, upload_breaches
 from tests.peers.discord.gateway import Gateway
 from tests.peers.discord.spec import breaches
 from tests.peers.discord.world import BOT_ID, World
@@ -28,7 +29,9 @@ _CALLS: tuple[tuple[str, str, str], ...] = (
     ("GET", r"applications/@me", "GET application"),
     ("GET", r"channels/(\d+)", "GET channel"),
     ("GET", r"channels/(\d+)/messages", "GET messages"),
+    ("GET", r"channels/(\d+)/messages/(\d+)", "GET message"),
     ("POST", r"channels/(\d+)/messages", "POST message"),
+    ("PUT", r"channels/(\d+)/messages/(\d+)/reactions/([^/]+)/@me", "PUT reaction"),
     ("PATCH", r"channels/(\d+)/messages/(\d+)", "PATCH message"),
     ("POST", r"channels/(\d+)/messages/(\d+)/threads", "POST thread"),
     ("POST", r"channels/(\d+)/typing", "POST typing"),
@@ -37,6 +40,7 @@ _CALLS: tuple[tuple[str, str, str], ...] = (
     ("GET", r"applications/(\d+)/commands", "GET commands"),
     ("PUT", r"applications/(\d+)/commands", "PUT commands"),
     ("POST", r"interactions/(\d+)/(\w+)/callback", "POST interaction"),
+    ("GET", r"webhooks/(\d+)/(\w+)/messages/(@original)", "GET interaction"),
     ("PATCH", r"webhooks/(\d+)/(\w+)/messages/(@original|\d+)", "PATCH interaction"),
 )
 _PER_CHANNEL, _SECONDS = 5, 5.0
@@ -73,7 +77,8 @@ class DiscordPeer:
         self._sent: dict[str, deque[float]] = {}
         self.server = LoopbackServer(self._application(), port)
         self.gateway = Gateway(token, self.changes, lambda: self.gateway_url)
-        self.world = self.gateway.world = World(self.gateway.dispatch)
+        self.world = self.gateway.world = World(self.gateway.dispatch, lambda: self.cdn_url)
+        self.largest_file = LARGEST
         self.push_text = self.world.push_text
         self.push_command = self.world.push_command
         self.push_again = self.world.push_again
@@ -82,6 +87,7 @@ class DiscordPeer:
         self.push_deleted = self.world.push_deleted
         self.add_channel = self.world.add_channel
         self.texts = self.world.texts
+        self.files = self.world.files
         self._away: asyncio.Task[None] | None = None
 
     @property
@@ -98,6 +104,11 @@ class DiscordPeer:
     def gateway_url(self) -> str:
         """Where the gateway is."""
         return f"{self.base.replace('http', 'ws')}/gw"
+
+    @property
+    def cdn_url(self) -> str:
+        """Where files are served."""
+        return f"{self.base}/cdn"
 
     async def start(self) -> Self:
         """Begin to serve."""
@@ -150,9 +161,10 @@ class DiscordPeer:
     # -- requests ----------------------------------------------------------------------------------
 
     def _application(self) -> web.Application:
-        app = web.Application()
+        app = web.Application(client_max_size=64 * 1024**2)
         app.add_routes(routes(self))
         app.router.add_get("/gw", self._gateway)
+        app.router.add_get("/cdn/{path:.*}", self._file)
         app.router.add_route("*", "/api/v10/{path:.*}", self._handle)
         return app
 
@@ -161,6 +173,23 @@ class DiscordPeer:
         if fault is not None:
             return web.Response(status=fault.status) if fault.kind == "status" else cut(request)
         return await self.gateway.serve(request)
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+        call = Call("GET file", {"path": path})
+        self.journal.add(call)
+        if "Authorization" in request.headers:
+            self.violations.append("a token was sent to the file server")
+        fault = self.faults.take(call.method, call.params)
+        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+            return early
+        data = self.world.cdn.get(path, request.query)
+        self._note(call, 404 if data is None else 200, f"fault:{fault.kind}" if fault else "ok")
+        if data is None:
+            return web.Response(status=404, text="This content is no longer available.")
+        if fault is not None and fault.kind == "lost":
+            return await _half(request, data)
+        return web.Response(body=data, content_type="application/octet-stream")
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         name, parts = _named(request.method, request.match_info["path"])
@@ -172,30 +201,36 @@ class DiscordPeer:
             self.journal.add(cut_off)
             self._note(cut_off, 0, f"fault:{fault.kind}")
             return cut(request)
-        body = json.loads(await request.read() or b"null")
+        body, uploads = await read_call(request)
         call = Call(name, _params(name, parts, body, request.query))
+        if uploads:
+            call.params["files"] = [(u.file.name, u.file.mime, len(u.file.data)) for u in uploads]
         self.journal.add(call)
         self.changes.notify()
         if not name.endswith("interaction") and request.headers.get("Authorization") != f"Bot {self.token}":
             return self._refuse(call, Refusal(401, 0, "401: Unauthorized"))
-        return await self._serve(request, call, parts, body)
+        return await self._serve(request, call, parts, (body, uploads))
 
     async def _serve(
-        self, request: web.Request, call: Call, parts: tuple[str, ...], body: Any
+        self, request: web.Request, call: Call, parts: tuple[str, ...], sent: tuple[Any, list[Upload]]
     ) -> web.StreamResponse:
+        body, uploads = sent
         fault = self.faults.take(call.method, call.params)
         if fault is not None and (early := await self._before(request, call, fault)) is not None:
             return early
-        if found := breaches(call.method, body):
+        found = breaches(call.method, body, [u.part for u in uploads])
+        if found := found + upload_breaches(call.method, body, uploads, request):
             self.violations += found
             code = 50006 if "empty message" in found[0] else 50035
             return self._refuse(call, Refusal(400, code, found[0]))
+        if any(len(u.file.data) > self.largest_file for u in uploads):
+            return self._refuse(call, Refusal(413, 40005, "Request entity too large"))
         limit = self._limit(call, parts)
         if limit is not None and limit < 0:
             self._note(call, 429, "limited")
             return too_many_answer(-limit)
         try:
-            result = self._work(call.method, parts, body, request.query)
+            result = self._work(call.method, parts, sent, request.query)
         except Refusal as refused:
             return self._refuse(call, refused)
         self._note(call, 200, f"fault:{fault.kind}" if fault else "ok")
@@ -223,16 +258,22 @@ class DiscordPeer:
             self._away = asyncio.create_task(self.server.refuse(fault.seconds), name="peer-refuses")
         return cut(request)
 
-    def _work(self, name: str, parts: tuple[str, ...], body: Any, query: Mapping[str, str]) -> Any:
+    def _work(
+        self, name: str, parts: tuple[str, ...], sent: tuple[Any, list[Upload]], query: Mapping[str, str]
+    ) -> Any:
         world = self.world
+        body, uploads = sent
+        files = [u.file for u in uploads]
         app = {"id": BOT_ID, "flags": world.app_flags, "interactions_endpoint_url": world.endpoint}
         works: dict[str, Callable[[], Any]] = {
             "GET me": lambda: world.bot,
             "POST direct channel": lambda: world.open_direct(body["recipient_id"]),
             "GET application": lambda: app,
             "GET channel": lambda: world.channel(parts[0]).wire(),
-            "GET messages": lambda: _page(world.channel(parts[0]).messages, query),
-            "POST message": lambda: world.send(parts[0], body),
+            "GET messages": lambda: [*map(world.now, _page(world.channel(parts[0]).messages, query))],
+            "GET message": lambda: world.now(world.message(parts[0], parts[1])),
+            "POST message": lambda: world.send(parts[0], body, files),
+            "PUT reaction": lambda: world.react(parts[0], parts[1], parts[2]),
             "PATCH message": lambda: world.change(parts[0], parts[1], body),
             "POST thread": lambda: world.begin_thread(parts[0], parts[1]),
             "POST typing": lambda: world.see_typing(parts[0]),
@@ -241,7 +282,8 @@ class DiscordPeer:
             "GET commands": lambda: world.commands,
             "PUT commands": lambda: world.register(body),
             "POST interaction": lambda: world.callback(parts[0], parts[1], body),
-            "PATCH interaction": lambda: world.change_original(parts[1], body),
+            "GET interaction": lambda: world.original(parts[1]),
+            "PATCH interaction": lambda: world.change_original(parts[1], body, files),
         }
         return works[name]()
 
@@ -269,6 +311,14 @@ class DiscordPeer:
         self.changes.notify()
 
 
+async def _half(request: web.Request, data: bytes) -> web.StreamResponse:
+    """The first half of a file, and then nothing."""
+    answer = web.StreamResponse(headers={"Content-Length": str(len(data))})
+    await answer.prepare(request)
+    await answer.write(data[: len(data) // 2])
+    return cut(request)
+
+
 def too_many_answer(seconds: float, *, via: bool = True, is_global: bool = False) -> web.Response:
     """A 429 of Discord's own (`via`), or that of the server before it: no JSON, and no such header."""
     if not via:
@@ -288,7 +338,7 @@ def _planned(fault: Fault) -> web.Response:
             via=bool(more.get("via", True)),
             is_global=bool(more.get("global", False)),
         )
-    if fault.status >= 500:
+    if fault.status >= 500 or more.get("html"):
         return web.Response(status=fault.status, text="<html>upstream</html>")
     return _error(fault.status, int(more.get("code", 50013)), fault.description)
 

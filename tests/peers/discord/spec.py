@@ -1,7 +1,7 @@
 """Checks bodies against Discord's API description, and the rules that it does not state."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,22 +38,26 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def breaches(call: str, body: Any) -> list[str]:
-    """What no correct client sends: every breach of the description."""
+def breaches(call: str, body: Any, parts: Sequence[str] = ()) -> list[str]:
+    """What no correct client sends: every breach of the description. `parts`: names of the files that came along."""
     if call not in _PATHS:
-        return []
+        return [f"{call}: takes no file"] if parts else []
     found = [f"{call}: {e.json_path} {e.message:.200}" for e in _validator(call).iter_errors(body)]
+    allowed = _document()["files"].get(_PATHS[call], ())
+    found += [f"{call}: no part is called {part!r}" for part in parts if part not in allowed]
     if call in ("POST message", "PATCH message", "PATCH interaction") and isinstance(body, Mapping):
-        found += _breaches_of_text(call, body)
+        found += _breaches_of_text(call, body, has_files=bool(parts))
     if call == "PUT commands" and isinstance(body, list) and len(body) > 100:
         found.append(f"{call}: more than 100 commands")
     return found
 
 
-def _breaches_of_text(call: str, body: Mapping[str, Any]) -> list[str]:
+def _breaches_of_text(call: str, body: Mapping[str, Any], *, has_files: bool) -> list[str]:
     content = body.get("content")
     found = [f"{call}: unknown key {key!r}" for key in body if key not in _KEYS]
-    if not isinstance(content, str) or not content.strip(" \n\t\u200b"):
+    if content is None and has_files:
+        pass
+    elif not isinstance(content, str) or not content.strip(" \n\t\u200b"):
         found.append(f"{call}: cannot send an empty message")
     elif units(content) > LIMIT:
         found.append(f"{call}: {units(content)} units are more than {LIMIT}")
@@ -63,4 +67,6 @@ def _breaches_of_text(call: str, body: Mapping[str, Any]) -> list[str]:
     return found
 
 
-_KEYS = frozenset({"content", "allowed_mentions", "nonce", "enforce_nonce", "message_reference", "flags"})
+_KEYS = frozenset(
+    {"content", "allowed_mentions", "attachments", "nonce", "enforce_nonce", "message_reference", "flags"}
+)

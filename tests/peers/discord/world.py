@@ -2,15 +2,17 @@
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.peers.discord.files import DAY, Cdn, File
 
 BOT_ID, GUILD = "900", "10"
 EPOCH = 1_420_070_400_000
 KINDS = {"text": 0, "dm": 1, "news": 5, "thread": 11, "forum": 15}
 NONCE_SECONDS = 120.0
-CONTENT_INTENT = 1 << 15
+CONTENT_INTENT, LOADING = 1 << 15, 1 << 7
 
 
 class Refused(Exception):
@@ -59,8 +61,10 @@ class Interaction:
 class World:
     """The state. `dispatch(name, data, content_hidden)` hands events to the gateway."""
 
-    def __init__(self, dispatch: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, dispatch: Callable[[str, dict[str, Any]], None], cdn_url: Callable[[], str]) -> None:
         self._dispatch = dispatch
+        self.cdn = Cdn(cdn_url)
+        self.reactions: list[tuple[str, str]] = []
         self.channels: dict[str, Channel] = {}
         self.commands: list[dict[str, Any]] = []
         self.interactions: dict[str, Interaction] = {}
@@ -92,15 +96,26 @@ class World:
         shown = self.channels[channel].messages.values() if channel in self.channels else ()
         return [m["content"] for m in shown if m["author"]["id"] == BOT_ID and m["content"]]
 
+    def files(self, channel: str) -> list[tuple[str, bytes]]:
+        """The files that the bot shows in a channel now, in order."""
+        shown = self.channels[channel].messages.values() if channel in self.channels else ()
+        ours = [m["attachments"] for m in shown if m["author"]["id"] == BOT_ID]
+        return [(f["filename"], self.cdn.data(f["id"])) for files in ours for f in files]
+
     # -- people ------------------------------------------------------------------------------------
 
     def push_text(self, text: str, channel: str = "5", who: str = "500", **more: Any) -> dict[str, Any]:
-        """Somebody writes. `bot`, `reply_to` (a message id), `id`, and fields of the message object."""
+        """Somebody writes. `bot`, `reply_to` (a message id), `id`, `files`, and fields of the message object.
+
+        The addresses of the files hold for `holds` seconds.
+        """
         if channel not in self.channels:
             self.add_channel(channel, "dm")
         is_bot, reply_to = bool(more.pop("bot", False)), more.pop("reply_to", None)
         author = user(who, f"user{who}", is_bot=is_bot)
+        files, holds = more.pop("files", ()), more.pop("holds", DAY)
         message = self._message(channel, author, text, str(more.pop("id", None) or self.new_id()))
+        message["attachments"] = self._kept(channel, files, holds)
         if reply_to is not None:
             answered = self.channels[channel].messages.get(str(reply_to))
             message |= {"type": 19, "referenced_message": answered}
@@ -191,7 +206,33 @@ class World:
         self.commands = [{**command, "id": str(n)} for n, command in enumerate(commands)]
         return self.commands
 
-    def send(self, channel: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def message(self, channel: str, message: str) -> dict[str, Any]:
+        """A message that the bot may see. Raises `Refused`."""
+        found = self.channel(channel).messages.get(message)
+        if found is None:
+            raise Refused(404, 10008, "Unknown Message")
+        return found
+
+    def now(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """A message as it is told now: the addresses of its files are new."""
+        snapshots = [
+            {"message": {**s["message"], "attachments": self._signed(s["message"])}}
+            for s in message.get("message_snapshots", ())
+        ]
+        more = {"message_snapshots": snapshots} if snapshots else {}
+        return {**message, "attachments": self._signed(message), **more}
+
+    def _signed(self, message: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [self.cdn.again(a) for a in message.get("attachments", ())]
+
+    def _kept(self, channel: str, files: Iterable[File], holds: float = DAY) -> list[dict[str, Any]]:
+        return [self.cdn.keep(self.new_id(), channel, file, holds=holds) for file in files]
+
+    def react(self, channel: str, message: str, emoji: str) -> None:
+        """The bot reacts."""
+        self.reactions.append((self.message(channel, message)["id"], emoji))
+
+    def send(self, channel: str, body: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
         """A message of the bot; one whose nonce is known is the old one."""
         found = self.channel(channel)
         if found.kind == "forum":
@@ -204,8 +245,8 @@ class World:
         answered = found.messages.get(str(reference.get("message_id")))
         if reference and answered is None and reference.get("fail_if_not_exists", True):
             raise Refused(400, 50035, "Invalid Form Body: message_reference: Unknown message")
-        message = self._message(channel, self.bot, body["content"], self.new_id())
-        message["nonce"] = nonce
+        message = self._message(channel, self.bot, body.get("content", ""), self.new_id())
+        message |= {"nonce": nonce, "attachments": self._kept(channel, files)}
         if answered is not None:
             message |= {"type": 19, "message_reference": dict(reference)}
         found.messages[message["id"]] = message
@@ -215,6 +256,10 @@ class World:
             found.joined = True
         self._dispatch("MESSAGE_CREATE", self.live(message))
         return message
+
+    def forget_nonces(self) -> None:
+        """Some minutes have passed."""
+        self._nonces.clear()
 
     def change(self, channel: str, message: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """A message of the bot says something else now."""
@@ -251,27 +296,33 @@ class World:
         data = body.get("data") or {}
         found.ephemeral = bool(data.get("flags", 0) & 64)
         found.state = "deferred" if body["type"] == 5 else "replied"
-        if body["type"] == 4:
-            self._original(found, data["content"])
+        made = self._message(found.channel, self.bot, data.get("content", ""), self.new_id())
+        made["flags"] = LOADING if found.state == "deferred" else 0
+        found.message = made["id"]
+        self.channels[found.channel].messages[made["id"]] = made
 
-    def change_original(self, token: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def original(self, token: str) -> dict[str, Any]:
+        """The message that answers a slash command, or says that an answer is coming."""
+        return self._answering(token)[1]
+
+    def change_original(
+        self, token: str, body: Mapping[str, Any], files: Sequence[File] = ()
+    ) -> dict[str, Any]:
         """The answer to a slash command."""
+        found, message = self._answering(token)
+        found.state = "replied"
+        message |= {"content": body.get("content", message["content"]), "flags": 0}
+        if "attachments" in body:
+            message["attachments"] = self._kept(found.channel, files)
+        return message
+
+    def _answering(self, token: str) -> tuple[Interaction, dict[str, Any]]:
         found = self.interactions.get(token)
         if found is None or found.state == "expired":
             raise Refused(401, 50027, "Invalid Webhook Token")
-        if found.state == "open":
+        if found.state == "open" or found.message is None:
             raise Refused(404, 10015, "Unknown Webhook")
-        found.state = "replied"
-        return self._original(found, body["content"])
-
-    def _original(self, found: Interaction, text: str) -> dict[str, Any]:
-        messages = self.channels[found.channel].messages
-        if found.message is None:
-            made = self._message(found.channel, self.bot, text, self.new_id())
-            found.message = made["id"]
-            messages[made["id"]] = made
-        messages[found.message]["content"] = text
-        return messages[found.message]
+        return found, self.channels[found.channel].messages[found.message]
 
     def _message(self, channel: str, author: Mapping[str, Any], text: str, number: str) -> dict[str, Any]:
         people = [self.bot] if f"<@{BOT_ID}>" in text or f"<@!{BOT_ID}>" in text else []
