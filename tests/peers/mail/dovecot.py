@@ -227,6 +227,13 @@ class Inbox:
         self._client.select("INBOX", readonly=True)
         return len(self._numbers("UNSEEN"))
 
+    def empty(self) -> None:
+        """Remove all mails."""
+        self._client.select("INBOX")
+        for number in self._numbers("ALL"):
+            self._client.store(number, "+FLAGS", "\\Deleted")
+        self._client.expunge()
+
     def append(self, content: bytes, when: float) -> None:
         """Put a mail there with an age (epoch seconds)."""
         self._client.append("INBOX", "", imaplib.Time2Internaldate(when), content)
