@@ -193,6 +193,8 @@ class SessionAgent:
             retries=patient if chain is None or chain.is_last else hasty(llm.tries, llm.fallback_after),
             max_tokens=llm.max_tokens,
             charge=lambda spent: add_calls(self._payer(request), spent),
+            sight=parts.sight,
+            payer=self._payer(request),
             asked=lambda inputs: asked(inputs, spec.kind, spec.platform, parts.clock.time()),
         )
         if chain is None or chain.is_last:
@@ -264,7 +266,7 @@ class SessionAgent:
         else:
             messages = _with_shown(turn, outcome, shown, now)
             closing = transcript.close_turn(request.turn_id, messages, end)
-        words = " ".join(i.text for i in request.inputs) or (turn.title if turn else "")
+        words = " ".join(i.text for i in request.inputs).strip() or (turn.title if turn else "")
         extra = (
             title_job(self._facts.session_id, words),
             *save_state(self._facts.session_id, self._facts.state),

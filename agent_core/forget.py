@@ -12,6 +12,7 @@ from pathlib import Path
 from agent_core.choices import choose_model
 from agent_core.state import drop_state
 from agent_core.store.database import SqliteStore
+from agent_core.store.files import forget_captions, of_session
 from agent_core.store.index import optimize
 from agent_core.store.jsonl import transcript_path
 from agent_core.store.migrate import backups
@@ -29,7 +30,8 @@ _SPILL = re.compile(r"spill:([a-z0-9_-]{1,40}-[0-9a-f]{16}\.txt)")
 class Forgotten:
     """A conversation whose rows are gone. Times in epoch seconds; `until` is when it ended, or when it was forgotten.
 
-    turns: the ids of its turns. spills: the files that hold whole results of its tools.
+    turns: the ids of its turns. spills: the files that hold whole results of its tools. files: digests of what came with
+    its messages.
     """
 
     session_id: str
@@ -39,6 +41,7 @@ class Forgotten:
     until: float
     turns: tuple[str, ...]
     spills: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 Companion = Callable[[Forgotten], Job]
@@ -71,11 +74,13 @@ def forget_session(session_id: str, now: float, others: Sequence[Companion] = ()
             row["until"],
             tuple(turn["id"] for turn in turns),
             _spills(connection, session_id),
+            of_session(connection, session_id),
         )
         connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         rest = connection.execute("SELECT 1 FROM sessions WHERE key = ? LIMIT 1", (found.key,)).fetchone()
         choice = () if rest else (choose_model(found.key, None),)
-        for part in (drop_state(session_id), *choice, *(other(found) for other in others)):
+        described = forget_captions(found.files, also_named=False)
+        for part in (described, drop_state(session_id), *choice, *(other(found) for other in others)):
             part(connection)
         return found
 

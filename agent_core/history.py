@@ -141,4 +141,5 @@ def _append(out: list[Message], message: Message) -> None:
         out.append(message)
         return
     text = "\n\n".join(t for t in (before.text, message.text) if t.strip())
-    out[-1] = replace(before, text=text, extra=before.extra or message.extra)
+    files = (*before.files, *message.files)
+    out[-1] = replace(before, text=text, extra=before.extra or message.extra, files=files)

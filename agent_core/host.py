@@ -20,8 +20,9 @@ from agent_core.parts import HostParts
 from agent_core.prompt import PromptParts, build_prompt
 from agent_core.settings import LLM, Agents, AgentSettings, Language
 from agent_core.state import load_state
+from agent_core.steps import asked_again
 from agent_core.store import calls, sessions, transcript
-from hermes.agent import SessionInfo, SessionSpec, TurnState, UnfinishedTurn
+from hermes.agent import SessionInfo, SessionSpec, TurnInput, TurnState, UnfinishedTurn
 from hermes.messages import JSONObject
 from hermes.store import Job
 
@@ -104,9 +105,9 @@ class Host:
             turn_id, lambda steps: compose(steps, shown, now), transcript.Ending(state, now)
         )
 
-    async def last_input(self, session_key: str) -> str | None:
+    async def last_input(self, session_key: str) -> TurnInput | None:
         """See `AgentHost.last_input`."""
-        return await transcript.last_input(self._parts.store, session_key)
+        return asked_again(await transcript.last_inputs(self._parts.store, session_key))
 
     def reset(self, session_key: str) -> Job:
         """See `AgentHost.reset`."""

@@ -18,8 +18,9 @@ from agent_core.history import clean, distinct, legal
 from agent_core.models.estimate import TokenEstimate
 from agent_core.overflow import Room, room
 from agent_core.retry import Retry, RetryPolicy, with_retries
+from agent_core.sight import Sight
 from agent_core.steps import Rebuilt, answer_step, steer_step
-from agent_core.store.calls import Spent
+from agent_core.store.calls import Payer, Spent
 from agent_core.working import Hands
 from hermes.agent import Notice, TextDelta, TextReset, TurnInput, TurnIO, TurnOutcome, TurnState
 from hermes.clock import Clock
@@ -68,6 +69,9 @@ class Mind:
     """A job that writes down what calls have cost."""
     otherwise: Callable[[ModelError, float], Mind | None] = lambda _error, _lasted: None
     """What to go on with after a call has failed for good, `lasted` seconds after it began."""
+    sight: Sight | None = None
+    payer: Payer = field(default_factory=lambda: Payer("", "", "", ""))
+    """For whom what `sight` asks other models is done."""
     asked: Callable[[Sequence[TurnInput]], list[Message]] = lambda inputs: [
         Message("user", i.text) for i in inputs
     ]
@@ -180,17 +184,18 @@ class Loop:
     async def _fitting(self, specs: tuple[ToolSpec, ...], extra: Message | None) -> Completion:
         """One answer; a request that is too long is shortened while that helps (MD-18, MD-19)."""
         before: int | None = None
+        unseen: list[str] = []
         while True:
             fitted = await self._fitted()
             if before is not None and len(fitted.messages) >= before:
                 raise ModelError("The request does not fit into the model's window.", kind="overflow")
             messages = legal((*fitted.messages, extra) if extra else fitted.messages)
-            request = ModelRequest(
-                self.mind.system, messages, specs, max_tokens=self.mind.max_tokens, session=self.mind.session
-            )
+            request = self._request(messages, specs)
             try:
                 completion = await self._call(request)
             except ModelError as error:
+                if self._looks_away(messages, error, unseen):
+                    continue
                 used = self.mind.gauge.estimate.messages(fitted.messages)
                 if error.kind != "overflow" or not self._room.shrink(used):
                     raise
@@ -200,12 +205,39 @@ class Loop:
             self.cut = self._start
             return completion
 
+    def _request(self, messages: tuple[Message, ...], specs: tuple[ToolSpec, ...]) -> ModelRequest:
+        mind = self.mind
+        request = ModelRequest(mind.system, messages, specs, max_tokens=mind.max_tokens, session=mind.session)
+        return request if mind.sight is None else replace(request, stored=mind.sight.stored)
+
+    def _looks_away(self, messages: Sequence[Message], error: ModelError, unseen: list[str]) -> bool:
+        """Whether it is worth to ask again with fewer pictures. `unseen`: those that were left out of this request."""
+        sight, model = self.mind.sight, self.mind.model
+        if sight is None:
+            return False
+        found = sight.refuse(model, messages, error, again=bool(unseen))
+        if found is None:
+            sight.forgive(model, unseen)
+            return False
+        unseen += found
+        return True
+
     async def _fitted(self) -> Fitted:
         """What fits; what has left stays out, so that the next requests begin alike (the provider's prefix cache)."""
         history = self.mind.history[self._start :]
-        fitted = await self.mind.engine.fit((*history, *self.turn.messages), budget_tokens=self._room.tokens)
+        messages = await self._seen((*history, *self.turn.messages))
+        fitted = await self.mind.engine.fit(messages, budget_tokens=self._room.tokens)
         self._start += min(fitted.dropped, len(history))
         return fitted
+
+    async def _seen(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages with the pictures that the model is shown, and words for the others."""
+        if not any(message.files for message in messages):
+            return messages
+        mind = self.mind
+        if mind.sight is None:
+            return [replace(m, files=()) if m.files else m for m in messages]
+        return await _unless_stopped(mind.sight.look(messages, mind.model, mind.payer), self.io.stop)
 
     def _learn(self, request: ModelRequest, completion: Completion) -> None:
         self.spending.add(completion.usage)

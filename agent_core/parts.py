@@ -10,6 +10,7 @@ from typing import Protocol
 from agent_core.context.window import TrailingWindow
 from agent_core.models.chain import Chain
 from agent_core.settings import AgentEntry, Agents
+from agent_core.sight import Sight
 from agent_core.titles import Titles
 from hermes.clock import Clock
 from hermes.config import SettingsSource
@@ -45,7 +46,7 @@ class HostParts:
     chain: the models of a turn where others stand behind the first; `None`: only `model`.
     auxiliary: the models for work beside the conversation (a title, a summary, a choice), to be asked in this
         order until one answers; empty where there is none, or only the embedded one.
-    titles: names conversations; `None`: they keep their first words.
+    titles: names conversations; `None`: they keep their first words. sight: shows pictures; `None`: nobody sees any.
     workspace: the folder of agents that have none of their own. result_chars: the cap of a tool result.
     """
 
@@ -64,6 +65,7 @@ class HostParts:
     chain: Callable[[str, str | None], Chain | None] = lambda _agent_id, _name: None
     auxiliary: Callable[[Task, str], Sequence[Model]] = lambda _task, _agent_id: ()
     titles: Titles | None = None
+    sight: Sight | None = None
     engine: Callable[[Callable[[Sequence[Message]], int]], ContextEngine] = TrailingWindow
 
     def agent_entry(self, agent_id: str) -> AgentEntry:

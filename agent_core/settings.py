@@ -79,6 +79,10 @@ class Provider(Section):
         "best kept in .env as <PROVIDER>_API_KEYS, parted by commas.",
     )
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="Sent with each request.")
+    vision: bool | Literal["auto"] = Field(
+        default="auto",
+        description="Whether its models take pictures; `auto`: it is tried, and remembered when one is refused.",
+    )
 
     @field_validator("base_url")
     @classmethod
@@ -99,6 +103,9 @@ class Auxiliary(Section):
     )
     summary: ModelRef | None = Field(
         default=None, description="Sums up what no longer fits; this version does not yet."
+    )
+    vision: ModelRef | None = Field(
+        default=None, description="Describes pictures for models that take none; absent: `model`."
     )
     classify: ModelRef | None = Field(
         default=None, description="Chooses between a few answers; this version does not yet."

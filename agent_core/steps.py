@@ -12,10 +12,21 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agent_core.security.fence import fence, label
-from hermes.agent import TurnInput
+from hermes.agent import GivenFile, TurnInput
+from hermes.files import StoredFile
 from hermes.messages import JSONObject, Message, ToolCall, Usage, scrub_surrogates
 
-__all__ = ["Rebuilt", "answer_step", "asked", "input_step", "rebuild", "steer_step", "usage_of"]
+__all__ = [
+    "Rebuilt",
+    "answer_step",
+    "asked",
+    "asked_again",
+    "input_step",
+    "rebuild",
+    "steer_step",
+    "title_of_inputs",
+    "usage_of",
+]
 
 Step = tuple[str, JSONObject]
 
@@ -38,9 +49,14 @@ class Rebuilt:
 def asked(inputs: Sequence[TurnInput], kind: str, source: str, at: float) -> list[Message]:
     """User messages as the model sees them.
 
-    Fenced when untrusted, with the sender's name where several people talk.
+    Fenced when untrusted, with the sender's name where several people talk. What their files say stands in the text.
     """
-    return [Message("user", _worded(i, kind, source), at=i.at or at) for i in inputs]
+    return [
+        Message(
+            "user", _worded(i, kind, source), at=i.at or at, files=tuple(f.file for f in i.files if f.file)
+        )
+        for i in inputs
+    ]
 
 
 def _worded(item: TurnInput, kind: str, source: str) -> str:
@@ -50,9 +66,21 @@ def _worded(item: TurnInput, kind: str, source: str) -> str:
         text = f"{quoted}\n\n{text}"
     if item.untrusted:  # what a stranger quotes is no more to be trusted than what he writes
         text = fence(text, "untrusted-input", source)
+    if item.files:
+        text = "\n\n".join(p for p in (text, *(_of_file(f, item) for f in item.files)) if p.strip())
     if kind in ("group", "channel"):
         text = f"[{label(item.sender_name or item.sender_id)}] {text}"
     return text
+
+
+def _of_file(given: GivenFile, item: TurnInput) -> str:
+    """What a file says, and what of it is missing."""
+    said = scrub_surrogates(given.text).strip()
+    if said and given.file is not None:
+        is_own = given.file.kind == "voice" and not item.untrusted
+        said = said if is_own else fence(said, "untrusted-input", given.file.name)
+    note = f"[{' '.join(scrub_surrogates(given.note).split())}]" if given.note else ""
+    return "\n".join(p for p in (said, note) if p)
 
 
 def input_step(inputs: Sequence[TurnInput], messages: Sequence[Message], history: Sequence[Message]) -> Step:
@@ -61,7 +89,7 @@ def input_step(inputs: Sequence[TurnInput], messages: Sequence[Message], history
     What was written, what the model sees of it, and the history that starts a new session.
     """
     content: JSONObject = {
-        "inputs": [{"text": scrub_surrogates(i.text)} for i in inputs],
+        "inputs": [_kept(i) for i in inputs],
         "messages": [m.to_json() for m in messages],
     }
     if history:
@@ -72,9 +100,39 @@ def input_step(inputs: Sequence[TurnInput], messages: Sequence[Message], history
 def steer_step(inputs: Sequence[TurnInput], messages: Sequence[Message]) -> Step:
     """What was said to the turn while it ran."""
     return "steer", {
-        "inputs": [{"text": scrub_surrogates(i.text)} for i in inputs],
+        "inputs": [_kept(i) for i in inputs],
         "messages": [m.to_json() for m in messages],
     }
+
+
+def _kept(item: TurnInput) -> JSONObject:
+    kept: JSONObject = {"text": scrub_surrogates(item.text)}
+    if item.files:
+        kept["files"] = [
+            {"file": f.file and f.file.to_json(), "text": scrub_surrogates(f.text), "note": f.note}
+            for f in item.files
+        ]
+    return kept
+
+
+def asked_again(inputs: Iterable[JSONObject]) -> TurnInput | None:
+    """The stored inputs of a turn as one, to be asked again; `None` for nothing."""
+    kept = list(inputs)
+    text = "\n".join(t for i in kept if (t := str(i.get("text", ""))))
+    files = tuple(
+        GivenFile(f["file"] and StoredFile.from_json(f["file"]), f.get("text", ""), f.get("note", ""))
+        for i in kept
+        for f in i.get("files", ())
+    )
+    return TurnInput(text, "", files=files) if text or files else None
+
+
+def title_of_inputs(inputs: Iterable[JSONObject]) -> str:
+    """The words of a turn's inputs, of those without any the names of their files."""
+    return " ".join(
+        str(i.get("text", "")) or " ".join(f["file"]["name"] for f in i.get("files", ()) if f["file"])
+        for i in inputs
+    )
 
 
 def answer_step(message: Message, usage: Usage) -> Step:
@@ -95,7 +153,7 @@ def rebuild(steps: Iterable[tuple[str, Any]]) -> Rebuilt:
     began: set[str] = set()
     for kind, content in steps:
         if kind == "input":
-            turn.title = " ".join(str(i.get("text", "")) for i in content.get("inputs", ()))
+            turn.title = title_of_inputs(content.get("inputs", ()))
             turn.messages += [
                 Message.from_json(m) for m in (*content.get("history", ()), *content["messages"])
             ]

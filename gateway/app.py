@@ -154,6 +154,7 @@ class Gateway:
         stack.push_async_callback(core.agents.aclose)
         for adapter in core.adapters.values():
             stack.push_async_callback(adapter.aclose)
+        stack.push_async_callback(core.readers.aclose)
         stack.push_async_callback(core.delivery.aclose)
         stack.push_async_callback(core.sessions.aclose)
         lag = LoopLag()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway import wiring
@@ -18,6 +18,12 @@ from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
 from gateway.linking import Linking
 from gateway.live import LiveRules
+from gateway.media.fetching import Fetching
+from gateway.media.folder import MediaFolder
+from gateway.media.keeping import Keeping
+from gateway.media.readers import ChosenReaders
+from gateway.media.rules import MediaRules, Room, keep_in
+from gateway.media.telling import Readers, Telling
 from gateway.modes import Modes
 from gateway.outbound import Outbound
 from gateway.pairing import Pairings
@@ -27,10 +33,18 @@ from gateway.rights import Rights
 from gateway.router import Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
-from gateway.settings import Bindings, Busy, Display, GatewaySettings, PeopleSettings, RoleSettings
+from gateway.settings import (
+    Bindings,
+    Busy,
+    Display,
+    GatewaySettings,
+    MediaSettings,
+    PeopleSettings,
+    RoleSettings,
+)
 from gateway.supervisor import Supervisor
 from gateway.turns import Turns
-from hermes.adapter import Adapter, AdapterContext, HttpLimits
+from hermes.adapter import Adapter, AdapterContext, FetchingAdapter, HttpLimits
 from hermes.clock import Clock
 from hermes.config import PlatformSettings, Snapshot
 from hermes.errors import ConfigError
@@ -43,11 +57,15 @@ __all__ = ["Core", "Platforms", "build_core", "choose_agent", "enabled", "join"]
 
 @dataclass(frozen=True, slots=True)
 class Platforms:
-    """The adapters by instance. targets: reads where something is sent to. unheard: those that are only sent to."""
+    """The adapters by instance. targets: reads where something is sent to. unheard: those that are only sent to.
+
+    media: the folder that they read files from; absent: the home's.
+    """
 
     adapters: dict[str, Adapter]
     targets: Callable[[str], Target] = parse_target
     unheard: frozenset[str] = frozenset()
+    media: MediaFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,9 @@ class Core:
     intakes: dict[str, InstanceIntake]
     parts: Parts
     outbound: Outbound
+    media: MediaFolder
+    keeping: Keeping
+    readers: Readers
 
     def say(self, key: str, /, **fields: Any) -> str:
         """A sentence of the system in the language of the settings."""
@@ -127,12 +148,16 @@ async def build_core(
     """
     snapshot = settings.current()
     targets = _target_reader(chosen)
+    media = MediaFolder(home, wiring.kind_of)
+    contexts = {name: _context(name, home, snapshot, clock, targets) for name in chosen}
+    keep = keep_in(media, lambda: _media_rules(settings.current()))
     adapters = {
-        name: wiring.build_adapter(p, _context(name, home, snapshot, clock, targets))
+        name: wiring.build_adapter(p, replace(contexts[name], stored=media.path, keep=keep))
         for name, p in chosen.items()
     }
     thinking = await wiring.build_host(store, settings, home, clock)
-    return await join(settings, store, clock, thinking, Platforms(adapters, targets, frozenset(unheard)))
+    platforms = Platforms(adapters, targets, frozenset(unheard), media)
+    return await join(settings, store, clock, thinking, platforms)
 
 
 async def join(
@@ -158,10 +183,15 @@ async def join(
         return _busy_mode(settings.current(), instance)
 
     pairings = await Pairings.load(store)
+    has_files = _with_files(platforms, settings.current())
+
+    def door(instance: str) -> DoorRules:
+        return _door_rules(settings.current(), instance, fetches=instance in has_files)
+
     rights = Rights(
         pairings,
         await People.load(store),
-        rules=lambda instance: _door_rules(settings.current(), instance),
+        rules=door,
         per_person=lambda: settings.current().get("gateway", GatewaySettings).sessions.dm == "per_person",
     )
     linking = Linking(
@@ -177,8 +207,33 @@ async def join(
     def may(role: Role) -> RoleSettings:
         return settings.current().get("people", PeopleSettings).may(role)
 
+    def media_rules() -> MediaRules:
+        return _media_rules(settings.current())
+
+    media = platforms.media or MediaFolder(Home(settings.current().home), wiring.kind_of)
+    readers = ChosenReaders(settings)
+    room = Room(media, media_rules, sentence, clock)
+    keeping = Keeping(
+        media,
+        clock,
+        media_rules,
+        lambda since: wiring.files_named(store, since),
+        lambda digests: wiring.forget_files(store, digests),
+    )
+    files = Fetching(store, adapters, room, keeping, Telling(room, readers))
     parts = Parts(
-        store, thinking.host, agents, delivery, feeds, clock, sentence, linking, may, live=live, busy=busy
+        store,
+        thinking.host,
+        agents,
+        delivery,
+        feeds,
+        clock,
+        sentence,
+        linking,
+        may,
+        files,
+        live=live,
+        busy=busy,
     )
     turns = Turns(parts)
     sessions = Sessions(parts, turns, await Modes.load(store))
@@ -192,7 +247,7 @@ async def join(
         linking=linking,
         rates=RateBook(),
         clock=clock,
-        rules=lambda instance: _door_rules(settings.current(), instance),
+        rules=door,
         route=lambda event: _route(settings.current(), event, rights),
         say=sentence,
         report=supervisor,
@@ -214,6 +269,17 @@ async def join(
         intakes={name: InstanceIntake(name, way_in) for name in adapters},
         parts=parts,
         outbound=Outbound(store, delivery, clock, platforms.targets),
+        media=media,
+        keeping=keeping,
+        readers=readers,
+    )
+
+
+def _with_files(platforms: Platforms, snapshot: Snapshot) -> frozenset[str]:
+    """The instances whose messages may consist of files alone: they can be fetched, or come inside of the request."""
+    within = {name for name, p in snapshot.platforms.items() if p.type == "api"}
+    return frozenset(
+        n for n, a in platforms.adapters.items() if n in within or isinstance(a, FetchingAdapter)
     )
 
 
@@ -261,7 +327,12 @@ def _live_rules(snapshot: Snapshot) -> LiveRules:
     return LiveRules(display.live, display.tool_progress)
 
 
-def _door_rules(snapshot: Snapshot, instance: str) -> DoorRules:
+def _media_rules(snapshot: Snapshot) -> MediaRules:
+    media = snapshot.get("media", MediaSettings)
+    return MediaRules(media.largest, media.files, media.documents, media.quota, media.keep)
+
+
+def _door_rules(snapshot: Snapshot, instance: str, *, fetches: bool) -> DoorRules:
     limits = snapshot.get("gateway", GatewaySettings).limits
     platform = snapshot.platforms.get(instance)
     free = platform is not None and platform.type in ("webhook", "api", "terminal")
@@ -270,6 +341,7 @@ def _door_rules(snapshot: Snapshot, instance: str) -> DoorRules:
         rate=None if free else limits.rate,
         backlog=limits.backlog,
         chars=limits.message_chars if not free else max(limits.message_chars, limits.http_body),
+        fetches=fetches,
     )
 
 

@@ -19,13 +19,14 @@ __all__ = ["Decision", "DoorRules", "RateBook", "Standing", "judge", "listed"]
 class DoorRules:
     """One instance's rules. allow_from: `None` means pairing; "*" anyone. rate, backlog: inbound per sender.
 
-    chars: longest text.
+    chars: longest text. fetches: files that came with a message can be had.
     """
 
     allow_from: tuple[str, ...] | None
     rate: Rate | None
     backlog: int
     chars: int
+    fetches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,9 @@ def judge(
             return Decision("refused", "wrong code", notice="link_wrong")
         pairing = rules.allow_from is None and event.private_notice
         return Decision("refused", "unknown sender", pair=pairing)
-    if event.unsupported is not None and not event.text.strip():
-        return Decision("refused", "unsupported", admission, notice="unsupported")
-    if not event.text.strip():
+    if not event.text.strip() and not (event.attachments and rules.fetches):
+        if event.unsupported is not None or event.attachments:
+            return Decision("refused", "unsupported", admission, notice="unsupported")
         return Decision("ignored", "empty")
     if len(event.text) > rules.chars:
         return Decision("refused", "too long", admission, notice="too_long")

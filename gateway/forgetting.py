@@ -6,8 +6,10 @@ The rows of messages stay without their words: their keys tell a message that is
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from gateway.media.keeping import digests_in
 from hermes.errors import HermesError
 from hermes.store import Job
 
@@ -33,8 +35,10 @@ class Gone(Protocol):
     def turns(self) -> tuple[str, ...]: ...
 
 
-def forget(gone: Gone) -> Job:
+def forget(gone: Gone, files: Callable[[Iterable[str]], object] = lambda _digests: None) -> Job:
     """A job that takes the words out of the closed rows of a conversation: those of its turns, and its commands.
+
+    files: hears the digests of the files that those rows had.
 
     Raises `HermesError` while a reply of it waits to be sent.
     """
@@ -49,6 +53,7 @@ def forget(gone: Gone) -> Job:
             *(gone.key, gone.since, gone.until),
         )
         for owner in owners:
+            files(_files(connection, owner))
             _forget_replies(connection, owner, gone.session_id)
         connection.executemany(
             "UPDATE inbox SET event = NULL, answer = NULL, usage = NULL,"
@@ -63,6 +68,15 @@ def forget(gone: Gone) -> Job:
 def _tickets(connection: sqlite3.Connection, where: str, *values: object) -> list[str]:
     sql = f"SELECT ticket FROM inbox WHERE closed_at IS NOT NULL AND {where}"  # noqa: S608  ours
     return [row[0] for row in connection.execute(sql, values)]
+
+
+def _files(connection: sqlite3.Connection, owner: str) -> list[str]:
+    rows = connection.execute(
+        "SELECT event FROM inbox WHERE ticket = ? AND event IS NOT NULL"
+        " UNION ALL SELECT file FROM outbox WHERE key >= ? AND key < ? AND file IS NOT NULL",
+        (owner, f"{owner}:", f"{owner};"),
+    )
+    return [digest for (said,) in rows for digest in digests_in(said)]
 
 
 def _forget_replies(connection: sqlite3.Connection, owner: str, session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""What is done beside the messages, now and then: retention of rows and spilled tool results, a look at the disk."""
+"""What is done beside the messages, now and then: retention of rows, spilled tool results and files, a look at the disk."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class Housekeeping:
             while (await self._core.store.write(job))[0]:
                 await self._clock.sleep(_PAUSE)
         await asyncio.to_thread(remove_old_files, self._home.spills, now - rules.spills)
+        await self._core.keeping.tidy()
         await self._look_at_disk()
 
     async def _look_at_disk(self) -> None:

@@ -219,7 +219,8 @@ class InstanceIntake:
                 undo.append(lambda: p.pairings.take_back(self._instance, event.sender.id))
                 drafts = self._notice(event, "pairing", now, code=code)
         elif decision.notice is not None:
-            fields = {"what": event.unsupported or "", "chars": len(event.text), "limit": rules.chars}
+            what = event.unsupported or next((a.kind for a in event.attachments), "")
+            fields = {"what": what, "chars": len(event.text), "limit": rules.chars}
             drafts = self._notice(event, decision.notice, now, **fields)
         kind: Literal["ignored", "refused"] = "ignored" if decision.kind == "ignored" else "refused"
         return Judged(kind, self._instance, decision.reason, drafts=tuple(drafts), jobs=tuple(jobs))

@@ -10,6 +10,7 @@ from gateway.delivery import Delivery
 from gateway.feeds import Feeds
 from gateway.linking import Linking
 from gateway.live import LiveRules
+from gateway.media.fetching import Fetching
 from gateway.settings import Busy, RoleSettings
 from hermes.agent import AgentHost
 from hermes.clock import Clock
@@ -25,7 +26,7 @@ class Parts:
 
     say: the table of system sentences in the language of the settings. live: how answers grow, and
     busy: what becomes of a message while a turn runs, by platform instance; as the settings say now. linking: who is who.
-    may: what a role may do.
+    may: what a role may do. files: fetches what came with messages.
     """
 
     store: Store
@@ -37,5 +38,6 @@ class Parts:
     say: Callable[..., str]
     linking: Linking
     may: Callable[[Role], RoleSettings]
+    files: Fetching
     live: Callable[[], LiveRules] = LiveRules
     busy: Callable[[str], Busy] = lambda _: "queue"

@@ -27,7 +27,7 @@ from gateway.parts import Parts
 from gateway.rights import rank
 from gateway.settings import Busy
 from gateway.turns import ActiveTurn, Turns, TurnWork
-from hermes.agent import SessionSpec
+from hermes.agent import SessionSpec, TurnInput
 from hermes.events import Event, Target
 from hermes.failpoint import reached
 
@@ -115,7 +115,7 @@ class Sessions:
         if self._is_early(row):
             return False
         if mode == "steer" and not box.has_command() and self._may_join(active, row):
-            active.said.append(row)
+            active.hear(row)
             return True
         if mode == "interrupt":
             active.stop.set()
@@ -133,7 +133,7 @@ class Sessions:
         box = self._boxes.get(key)
         if box is None or box.active is None or not self._may_join(box.active, row):
             return False
-        box.active.said.append(row)
+        box.active.hear(row)
         return True
 
     def standing(self, key: str, event: Event, *, running: bool) -> InboxRow | None:
@@ -153,7 +153,8 @@ class Sessions:
         if box is None or box.change(row):
             return
         if any(known.id == row.id for known in box.running()):
-            event = replace(row.event, edited=True, command_text=False)
+            # The words have changed; its files are in the turn already.
+            event = replace(row.event, edited=True, command_text=False, attachments=())
             self.steer(row.session_key, replace(row, event=event))
 
     def withdraw(self, instance: str, chat: str, message_id: str) -> InboxRow | None:
@@ -299,7 +300,8 @@ class Sessions:
             await self._answers.close(row, Reply(""), state="silent")
             return
         shown = await self._shown(turn_id, row.event.reply_to)
-        work = TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=row.event.text, shown=shown)
+        asked = TurnInput(row.event.text, row.event.sender.id)
+        work = TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=asked, shown=shown)
         await self._turn(box, work)
 
     async def _shown(self, turn_id: str, targets: Sequence[Target]) -> tuple[str, ...]:

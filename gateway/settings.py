@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from hermes.config import ByteSize, Duration, Network, Rate, RateLimit, Section, is_address
 from hermes.events import Role
 from hermes.home import Home
+from hermes.voice import VoiceSettings
 
 __all__ = [
     "AgentCache",
@@ -26,6 +27,7 @@ __all__ = [
     "HttpSettings",
     "Limits",
     "Logging",
+    "MediaSettings",
     "NetworkSettings",
     "PeopleSettings",
     "Retention",
@@ -199,6 +201,41 @@ class Retention(Section):
         default=14 * DAY, gt=0, description="Tool results that were too long for the model."
     )
     usage: Duration = Field(default=400 * DAY, gt=0, description="What each model call has cost.")
+
+
+class MediaSettings(Section):
+    """Files that come with messages. They lie in the home's folder `media`."""
+
+    images: Literal["auto", "caption", "off"] = Field(
+        default="auto",
+        description="Pictures are shown to models that take them, else described by `llm.auxiliary.vision` (auto); "
+        "described always (caption); not looked at (off).",
+    )
+    documents: bool = Field(default=True, description="Documents are read to text.")
+    voice: VoiceSettings = Field(
+        default_factory=VoiceSettings, description="Who writes down what was spoken."
+    )
+    largest: ByteSize = Field(
+        default=20_000_000, gt=0, description="A larger file is not taken.", examples=["20MB"]
+    )
+    files: int = Field(default=10, ge=0, description="Files of one message; more are left out.")
+    characters: int = Field(
+        default=60_000, ge=1000, description="Of one document's text; the rest is left out."
+    )
+    quota: ByteSize = Field(
+        default=1 << 30,
+        ge=0,
+        description="All files together; over it the oldest go, those of recent messages last.",
+        examples=["1GiB"],
+    )
+    keep: Duration = Field(
+        default=30 * DAY, gt=0, description="How long a file is kept after the last message that has it."
+    )
+
+    @field_validator("images", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        return "off" if value is False else value
 
 
 class RoleSettings(Section):

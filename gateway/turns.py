@@ -2,6 +2,7 @@
 
 The only place where an answer becomes part of the books.
 
+    fetch    the files of its messages come into the home  each noted in its message's row
     begin    the agent's turn row + the inbox rows         one transaction
     run      the agent stores each of its steps itself
     close    message rows + outbox rows + inbox rows       one transaction
@@ -14,9 +15,10 @@ and is run again once the store is back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import structlog
 
@@ -30,6 +32,7 @@ from gateway.presenter import showing_typing
 from gateway.probation import Probation
 from hermes.agent import (
     Agent,
+    GivenFile,
     SessionSpec,
     Steering,
     TurnEnded,
@@ -57,7 +60,7 @@ ANSWER_KEPT = 600.0
 
 @dataclass(frozen=True, slots=True)
 class TurnWork:
-    """What a turn is made of. redo: the text of the last turn, which this one takes the place of.
+    """What a turn is made of. redo: what the last turn was asked, which this one takes the place of.
 
     shown: the messages in which that one's answer stands; the new one is shown in them.
     starts: of a turn that was open on disk.
@@ -67,7 +70,7 @@ class TurnWork:
     spec: SessionSpec
     rows: tuple[InboxRow, ...]
     resumed: bool = False
-    redo: str | None = None
+    redo: TurnInput | None = None
     shown: tuple[str, ...] = ()
     last_start: bool = False
 
@@ -80,11 +83,16 @@ class TurnWork:
         return all(row.event.sender.is_bot for row in self.rows)
 
 
+async def _nothing_comes(_: InboxRow) -> tuple[GivenFile, ...]:
+    return ()
+
+
 @dataclass(slots=True, eq=False)
 class ActiveTurn:
     """A turn that runs: the `TurnIO` its agent is lent.
 
     stop_rows: /stop commands that its end answers. said: messages that shall join it; joined: those that did.
+    files: what came with its messages, by row, once it is here; bringing: what fetches them for `said`.
     """
 
     work: TurnWork
@@ -97,18 +105,40 @@ class ActiveTurn:
     live: LiveView | None = None
     said: list[InboxRow] = field(default_factory=list)
     joined: list[InboxRow] = field(default_factory=list)
+    files: dict[int, tuple[GivenFile, ...]] = field(default_factory=dict)
+    bring: Callable[[InboxRow], Awaitable[tuple[GivenFile, ...]]] = _nothing_comes
+    bringing: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def hear(self, row: InboxRow) -> None:
+        """A message is said to the turn; it joins when its files are here, and what comes after it waits for that."""
+        self.said.append(row)
+        if row.event.attachments:
+            task = asyncio.create_task(self._brought(row), name=f"files {row.id}")
+            self.bringing.add(task)
+            task.add_done_callback(self.bringing.discard)
+
+    async def _brought(self, row: InboxRow) -> None:
+        self.files[row.id] = await self.bring(row)
+
+    async def let_go(self) -> None:
+        """Nothing is fetched for the turn any more."""
+        tasks = list(self.bringing)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def steered(self) -> Steering | None:
-        if not self.said:
+        rows = list(takewhile(lambda r: not r.event.attachments or r.id in self.files, self.said))
+        if not rows:
             return None
-        rows, self.said = self.said, []
+        self.said = self.said[len(rows) :]
         self.joined += rows
         inputs = tuple(self._said(r) for r in rows)
         return Steering(inputs, ledger.begin(self.work.turn_id, [r.id for r in rows]))
 
     def _said(self, row: InboxRow) -> TurnInput:
         """What a message says to the turn; a new version of one of the turn's own says that it is one."""
-        words = _input(row)
+        words = _input(row, self.files.get(row.id, ()))
         return replace(words, text=self.say("edited", text=words.text)) if row.event.edited else words
 
     def emit(self, update: TurnUpdate) -> None:
@@ -137,6 +167,7 @@ class Turns:
         self._say = parts.say
         self._live = parts.live
         self._rights = parts.linking.rights
+        self._files = parts.files
         self._probation = Probation()
         self.running = 0
         self.finished = 0
@@ -160,7 +191,7 @@ class Turns:
                 late: list[InboxRow] = []
                 while True:
                     feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
-                    active = ActiveTurn(work, feeds, stored, self._say)
+                    active = ActiveTurn(work, feeds, stored, self._say, bring=self._files.given)
                     try:
                         await self._attempt(active, started)
                     except _Interrupted:
@@ -188,11 +219,14 @@ class Turns:
         started(active)
         try:
             async with self._agents.at_work(work.spec) as agent:
-                request = self._request(work)
-                await self._begin(agent, request, work)
-                reached("turn.begun")
-                async with showing_typing(self._delivery, work.targets(), self._clock), self._growing(active):
-                    outcome = await self._think(agent, request, active)
+                async with showing_typing(self._delivery, work.targets(), self._clock):
+                    if not work.resumed:  # else they stand in its first step
+                        await self._fetch(active)
+                    request = self._request(active)
+                    await self._begin(agent, request, work)
+                    reached("turn.begun")
+                    async with self._growing(active):
+                        outcome = await self._think(agent, request, active)
                 reached("turn.finished")
                 await self._close(agent, request, active, outcome)
         except StoreCorrupt as error:
@@ -202,6 +236,15 @@ class Turns:
             if self._store.fault is None:
                 log.exception("turn.store_unavailable", session=work.spec.key, error=str(error))
             raise _Interrupted from error
+        finally:
+            if active.bringing:
+                await active.let_go()
+
+    async def _fetch(self, active: ActiveTurn) -> None:
+        """What came with the messages; a /stop leaves out what is not here yet."""
+        for row in active.work.rows:
+            if row.event.attachments:
+                active.files[row.id] = await self._files.given(row, active.stop)
 
     @asynccontextmanager
     async def _growing(self, active: ActiveTurn) -> AsyncIterator[None]:
@@ -221,10 +264,13 @@ class Turns:
         finally:
             await active.live.finish()
 
-    def _request(self, work: TurnWork) -> TurnRequest:
-        inputs = tuple(_input(row) for row in work.rows)
+    def _request(self, active: ActiveTurn) -> TurnRequest:
+        work = active.work
+        inputs = tuple(_input(row, active.files.get(row.id, ())) for row in work.rows)
         if work.redo is not None:
-            inputs = (TurnInput(work.redo, inputs[-1].sender_id, inputs[-1].sender_name, inputs[-1].at),)
+            last, again = inputs[-1], work.redo
+            files = (*again.files, *last.files)
+            inputs = (TurnInput(again.text, last.sender_id, last.sender_name, last.at, files=files),)
         return TurnRequest(
             work.turn_id,
             work.spec,
@@ -380,7 +426,7 @@ class Turns:
             return self._delivery.compose(targets, self._say("internal"), key)
 
 
-def _input(row: InboxRow) -> TurnInput:
+def _input(row: InboxRow, files: tuple[GivenFile, ...] = ()) -> TurnInput:
     event = row.event
     return TurnInput(
         event.text,
@@ -390,6 +436,7 @@ def _input(row: InboxRow) -> TurnInput:
         event.untrusted,
         event.quoted,
         event.history,
+        files,
     )
 
 

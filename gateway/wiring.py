@@ -8,6 +8,7 @@ Choices are "module:name" strings, imported only when chosen, so that what is of
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,6 +33,8 @@ from agent_core.models.inventory import (
 )
 from agent_core.parts import HostParts
 from agent_core.settings import LLM, Agents, Language
+from agent_core.sight import Sight
+from agent_core.store import files
 from agent_core.store.behind import Behind, transcript_lines
 from agent_core.store.calls import GROUPS, Group, prune_calls
 from agent_core.store.copies import close_turns, copy_online, counts, look_at_copy, sessions_in
@@ -47,20 +50,24 @@ from agent_core.store.sessions import rename
 from agent_core.titles import Titles
 from gateway import forgetting
 from gateway.kept import copies
+from gateway.media.keeping import Named, all_named_by_gateway, held_by_gateway
 from gateway.people import places_seen_from
 from gateway.router import key_at, place_of
 from gateway.schema import PART as GATEWAY_PART
-from gateway.settings import GatewaySettings, NetworkSettings, PeopleSettings
+from gateway.settings import GatewaySettings, MediaSettings, NetworkSettings, PeopleSettings
 from hermes.adapter import Account, Adapter, AdapterContext
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Schema, SettingsSource, Snapshot
 from hermes.errors import ConfigError, HermesError, HomeError
+from hermes.files import FileKind
 from hermes.home import Home
 from hermes.messages import JSONObject
 from hermes.model import Model
+from hermes.reading import ReadDocument
 from hermes.services import SearchHit, Services
 from hermes.store import Job, Store
 from hermes.tools import ToolBox
+from hermes.voice import Transcribe, VoiceSettings
 from tools.registry import find
 from tools.settings import ToolsSettings
 from tools.toolsets import ToolSelection
@@ -79,9 +86,13 @@ __all__ = [
     "close_turns",
     "copy_online",
     "counts",
+    "document_reader",
     "examine",
     "fallbacks",
+    "files_named",
+    "forget_files",
     "forget_sessions",
+    "kind_of",
     "known_schemas",
     "language",
     "look_at_copy",
@@ -95,6 +106,7 @@ __all__ = [
     "rename_session",
     "session_page",
     "slack_manifest",
+    "transcriber",
     "unusable",
     "usage_report",
 ]
@@ -106,6 +118,7 @@ SCHEMA = Schema(
         "agents": "agent_core.settings:Agents",
         "bindings": "gateway.settings:Bindings",
         "people": "gateway.settings:PeopleSettings",
+        "media": "gateway.settings:MediaSettings",
         "agent": "agent_core.settings:AgentSettings",
         "tools": "tools.settings:ToolsSettings",
         "retention": "gateway.settings:Retention",
@@ -143,11 +156,11 @@ _CHECKS: Mapping[str, str] = {
 }
 """Asks a platform whether what is set up for it holds."""
 
-_PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "tools", "skills")
+_PACKAGES = ("hermes", "gateway", "agent_core", "adapters", "media", "tools", "skills")
 
 
 def check_folder() -> None:
-    """See that the six packages are ours, in one folder, and not others of the same names.
+    """See that the seven packages are ours, in one folder, and not others of the same names.
 
     Raises `HomeError`.
     """
@@ -256,8 +269,43 @@ async def forget_sessions(
     """Forget conversations everywhere; what was forgotten, and the copies that still hold it."""
     if not isinstance(store, SqliteStore):
         raise TypeError("only the store of `open_store` can forget")
-    found, kept = await forget.forget_sessions(store, home, sessions, now, [forgetting.forget])
+    sent: set[str] = set()
+    companion = functools.partial(forgetting.forget, files=sent.update)
+    found, kept = await forget.forget_sessions(store, home, sessions, now, [companion])
+    named = sorted(sent.union(*(gone.files for gone in found)))
+    if named:
+        still = await files.still_named(store, named) | await all_named_by_gateway(store)
+        await asyncio.to_thread(_remove_media, home, set(named) - still)
     return found, [*kept, *await asyncio.to_thread(copies, home)]
+
+
+def _remove_media(home: Home, digests: set[str]) -> None:
+    for digest in digests:
+        home.lying(digest).unlink(missing_ok=True)
+
+
+async def files_named(store: Store, since: float) -> Named:
+    """The files that are needed still, and those of messages since then."""
+    held = await held_by_gateway(store) | await files.named_by_open_turns(store)
+    return Named(held, await files.named_since(store, since))
+
+
+async def forget_files(store: Store, digests: Sequence[str]) -> None:
+    """What was found out about files that are gone."""
+    await store.write(files.forget_captions(digests))
+
+
+def kind_of(head: bytes, name: str) -> tuple[FileKind, str]:
+    """What a file is that begins with `head`. To be called in threads: the first time its tables are read."""
+    from media import kinds
+
+    return kinds.kind_of(head, name)
+
+
+def _size_of(head: bytes) -> tuple[int, int] | None:
+    from media.pictures import size_of
+
+    return size_of(head)
 
 
 async def session_page(store: Store, session_id: str, after: int) -> list[tuple[int, str]]:
@@ -330,6 +378,14 @@ async def build_host(
         chain=models.chain,
         auxiliary=models.auxiliary,
         titles=titles,
+        sight=Sight(
+            store,
+            home.stored,
+            lambda: settings.current().get("media", MediaSettings).images,
+            models.auxiliary,
+            clock,
+            _size_of,
+        ),
         toolbox=toolbox,
         services=Services(spills=home.spills, search=_Search(store, settings)),
         settings=settings,
@@ -373,6 +429,27 @@ def build_adapter(settings: PlatformSettings, context: AdapterContext) -> Adapte
     found = _imported(module, settings, context.instance)
     build: Callable[[PlatformSettings, AdapterContext], Adapter] = getattr(found, name)
     return build(settings, context)
+
+
+def document_reader() -> ReadDocument:
+    """Reads documents, a few at a time: one for the whole process."""
+    from media.documents import Documents
+
+    return Documents().read
+
+
+def transcriber(settings: VoiceSettings, reached: Network) -> Transcribe | None:
+    """Who writes down what was spoken; `None` where nobody is set up. Raises `ModelError` with what is missing."""
+    from agent_core.models.connection import Connection, Endpoint
+    from agent_core.models.limits import Limits
+    from media.voice import Transcriber, voice_of
+
+    voice = voice_of(settings)
+    if voice is None:
+        return None
+    limits = Limits(first_byte=settings.timeout)
+    endpoint = Endpoint(voice.provider, voice.base_url, voice.headers, limits, reached)
+    return Transcriber(settings, voice, Connection(endpoint))
 
 
 def slack_manifest(*, name: str, url: str | None, assistant: bool) -> JSONObject:

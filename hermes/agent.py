@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from hermes.events import Admission, ChatKind, Role
+from hermes.files import StoredFile
 from hermes.messages import JSONObject, Message, Usage
 from hermes.store import Job
 
 __all__ = [
     "Agent",
     "AgentHost",
+    "GivenFile",
     "Notice",
     "SessionInfo",
     "SessionSpec",
@@ -57,6 +59,19 @@ class SessionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenFile:
+    """A file that came with a message, as its turn gets it.
+
+    file: `None` where it could not be had. text: what a document says, or what was spoken; a document's is fenced for
+    the model. note: a sentence about what the model does not get of it, "" where it gets all.
+    """
+
+    file: StoredFile | None = None
+    text: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnInput:
     """One event's part of a turn.
 
@@ -70,6 +85,7 @@ class TurnInput:
     untrusted: bool = False
     quoted: str | None = None
     history: tuple[Message, ...] = ()
+    files: tuple[GivenFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +302,8 @@ class AgentHost(Protocol):
         """
         ...
 
-    async def last_input(self, session_key: str) -> str | None:
-        """The user's text of the last finished turn of the session's current run.
+    async def last_input(self, session_key: str) -> TurnInput | None:
+        """What was asked by the last finished turn of the session's current run, all of it as one.
 
         `None` when there is none.
         """

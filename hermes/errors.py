@@ -171,6 +171,7 @@ class ModelError(HermesError):
 
     `kind` is the class of the failure; `status` the HTTP status where there was one; `retry_after` seconds.
     `unknown_model`: the provider does not have the model, or not with tools; another model may do.
+    `no_pictures`: the model takes none, whatever they are.
     The message holds no secret and no request text.
     """
 
@@ -182,9 +183,11 @@ class ModelError(HermesError):
         status: int | None = None,
         retry_after: float | None = None,
         unknown_model: bool = False,
+        no_pictures: bool = False,
     ) -> None:
         super().__init__(message)
         self.unknown_model = unknown_model
+        self.no_pictures = no_pictures
         self.kind: ModelErrorKind = kind
         self.status = status
         self.retry_after = retry_after

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
+from hermes.files import StoredFile
 from hermes.messages import JSONObject, Message, Usage
 
 __all__ = ["Completion", "FinishReason", "Model", "ModelRequest", "Task", "ToolSpec"]
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
 
-Task = Literal["title", "summary", "classify"]
+Task = Literal["title", "summary", "classify", "vision"]
 """Work of a model beside the conversation."""
 
 
@@ -25,10 +27,16 @@ class ToolSpec:
     parameters: JSONObject
 
 
+def _nothing_is_stored(file: StoredFile) -> Path:
+    raise FileNotFoundError(file.name)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """What is sent: system prompt, messages (legal: each call has one result, in its block), tools.
 
+    The files of user messages are pictures that the model shall look at; `stored` says where one lies. One that is not
+    there any more is left out.
     session: a stable id for the provider's prefix cache and for logs; never shown to the model.
     """
 
@@ -37,6 +45,7 @@ class ModelRequest:
     tools: Sequence[ToolSpec] = ()
     max_tokens: int | None = None
     session: str = ""
+    stored: Callable[[StoredFile], Path] = _nothing_is_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,11 @@ class Model(Protocol):
     @property
     def window(self) -> int:
         """The context window in tokens."""
+        ...
+
+    @property
+    def sees(self) -> bool | None:
+        """Whether it takes pictures; `None` where only trying tells."""
         ...
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:

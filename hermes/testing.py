@@ -219,6 +219,7 @@ class ScriptedModel:
     running: int = 0
     most_running: int = 0
     closed: bool = False
+    sees: bool | None = None
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
         """See `Model.complete`; the next answer of the script."""

@@ -6,19 +6,22 @@ import asyncio
 import hmac
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 from aiohttp import web
 
 from adapters.api import wire
-from adapters.api.parse import BadRequest, Chat, parse_chat
+from adapters.api.parse import Chat, parse_chat
+from adapters.api.parts import BadRequest, Upload
 from adapters.api.reply import reply
 from adapters.api.settings import ApiSettings
 from hermes import failpoint
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Piece, Receipt
 from hermes.config import PlatformSettings
-from hermes.errors import ConfigError, Rejected, StoreUnavailable
-from hermes.events import Event, Sender, Target, Verdict
+from hermes.errors import ConfigError, NotTaken, Rejected, StoreUnavailable
+from hermes.events import Attachment, Event, Sender, Target, Verdict
+from hermes.files import StoredFile
 
 __all__ = ["Api", "build"]
 
@@ -114,7 +117,9 @@ class _Chats:
         failpoint.reached("intake.parsed")
         try:
             verdict = await self._taken(chat)
-        except StoreUnavailable:
+        except Rejected as e:
+            return wire.error(400, str(e), "file_refused", "messages")
+        except (StoreUnavailable, NotTaken):
             return wire.error(
                 503, "Nothing can be stored at the moment.", "store_unavailable", Retry_After="5"
             )
@@ -147,17 +152,32 @@ class _Chats:
             raise
 
     async def _take(self, chat: Chat) -> Verdict:
-        event = self._event(chat)
+        chat, files = await self._kept(chat)
+        event = self._event(chat, files)
         (verdict,) = await self._intake.take([event])
         for _ in range(_MOST_GENERATIONS):
             since = verdict.since
             if verdict.kind != "duplicate" or since is None or self._context.clock.time() - since < _KEPT:
                 break
             # The key is older than it is kept: the request after it has a name that follows from it.
-            (verdict,) = await self._intake.take([self._event(chat, f":{since:.6f}")])
+            (verdict,) = await self._intake.take([self._event(chat, files, f":{since:.6f}")])
         return verdict
 
-    def _event(self, chat: Chat, generation: str = "") -> Event:
+    async def _kept(self, chat: Chat) -> tuple[Chat, tuple[Attachment, ...]]:
+        """The files of a request lie in the home before it is taken: nobody could fetch them later."""
+        files = [
+            Attachment(u.kind, "", u.name, size=len(u.data), file=await self._keep(u)) for u in chat.uploads
+        ]
+        history = [
+            replace(m, files=tuple([await self._keep(u) for u in uploads])) if uploads else m
+            for m, uploads in zip(chat.history, chat.earlier, strict=True)
+        ]
+        return replace(chat, uploads=(), earlier=(), history=tuple(history)), tuple(files)
+
+    async def _keep(self, upload: Upload) -> StoredFile:
+        return await self._context.keep(upload.data, upload.name, spoken=upload.kind == "voice")
+
+    def _event(self, chat: Chat, files: tuple[Attachment, ...], generation: str = "") -> Event:
         # A colon cannot be in the name that a client chooses, so nobody can name a one-off session.
         own = f"once:{secrets.token_hex(12)}"
         session = chat.session or own
@@ -177,6 +197,7 @@ class _Chats:
             history=chat.history,
             volatile=chat.idempotency is None,
             sent_at=self._context.clock.time(),
+            attachments=files,
             admitted="key",
         )
 

@@ -9,9 +9,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from adapters.api.parts import BadRequest, Content, Upload, read_content
 from hermes.messages import JSONObject, Message, Role, scrub_surrogates
 
 __all__ = ["BadRequest", "Chat", "parse_chat"]
@@ -20,22 +21,17 @@ _SESSION = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _INSTRUCTIONS = "[Instructions of the program that asks]\n{}\n[End of the instructions]\n\n{}"
 _SYSTEM = ("system", "developer")
-
-
-class BadRequest(Exception):
-    """The request cannot be answered as it is. `param`: the field."""
-
-    def __init__(self, text: str, param: str | None = None) -> None:
-        super().__init__(text)
-        self.param = param
+_MOST_FILES = 20
+_Said = tuple[str, Content]
+"""The role, and what it said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
     """What is asked for.
 
-    text: the new message. history: what was said before, only without a session. idempotency: SHA-256 of
-    the header, if there was one.
+    text, uploads: the new message. history: what was said before, only without a session; earlier: what came with each
+    of it. idempotency: SHA-256 of the header, if there was one.
     fingerprint: SHA-256 over what is asked and the session; how the answer is sent (`stream`) does not count, so
         that a repeat may ask for the other way.
     """
@@ -48,6 +44,8 @@ class Chat:
     session: str | None
     idempotency: str | None
     fingerprint: str
+    uploads: tuple[Upload, ...] = ()
+    earlier: tuple[tuple[Upload, ...], ...] = ()
 
 
 def parse_chat(headers: Mapping[str, str], body: bytes) -> Chat:
@@ -57,17 +55,21 @@ def parse_chat(headers: Mapping[str, str], body: bytes) -> Chat:
     raw = _object(body)
     _refuse_unsupported(raw)
     messages = _messages(raw)
-    text, history = _session_turn(messages) if session else _single_turn(messages)
+    said, before = _session_turn(messages) if session else _single_turn(messages)
+    if len(said.uploads) + sum(len(c.uploads) for _, c in before) > _MOST_FILES:
+        raise BadRequest(f"messages may have {_MOST_FILES} files at most.", "messages")
     options = raw.get("stream_options")
     return Chat(
-        text=text,
-        history=history,
+        text=said.text,
+        history=tuple(Message(_role(role), content.text) for role, content in before),
         model=_model(raw),
         stream=raw.get("stream") is True,
         include_usage=isinstance(options, dict) and options.get("include_usage") is True,
         session=session,
         idempotency=None if key is None else hashlib.sha256(key.encode()).hexdigest(),
         fingerprint=_fingerprint(session, raw),
+        uploads=said.uploads,
+        earlier=tuple(content.uploads for _, content in before),
     )
 
 
@@ -108,14 +110,14 @@ def _model(raw: JSONObject) -> str:
     return scrub_surrogates(name[:256])
 
 
-def _messages(raw: JSONObject) -> list[tuple[str, str]]:
+def _messages(raw: JSONObject) -> list[_Said]:
     given = raw.get("messages")
     if not isinstance(given, list) or not given:
         raise BadRequest("messages must be a list with at least one message.", "messages")
     return [_message(item, f"messages[{i}]") for i, item in enumerate(given)]
 
 
-def _message(item: Any, where: str) -> tuple[str, str]:  # noqa: ANN401  JSON
+def _message(item: Any, where: str) -> _Said:  # noqa: ANN401  JSON
     if not isinstance(item, dict):
         raise BadRequest(f"{where} must be an object.", where)
     role = item.get("role")
@@ -123,52 +125,36 @@ def _message(item: Any, where: str) -> tuple[str, str]:  # noqa: ANN401  JSON
         raise BadRequest(f"{where}: tool calls cannot be given here: the agent uses its own tools.", where)
     if role not in (*_SYSTEM, "user", "assistant"):
         raise BadRequest(f"{where}.role must be system, developer, user or assistant.", f"{where}.role")
-    return role, scrub_surrogates(_text(item.get("content"), f"{where}.content"))
+    content = read_content(item.get("content"), f"{where}.content")
+    if content.uploads and role != "user":
+        raise BadRequest(f"{where}: files are taken with messages of the user.", where)
+    return role, content
 
 
-def _text(content: Any, where: str) -> str:  # noqa: ANN401  JSON
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise BadRequest(f"{where} must be text or a list of parts.", where)
-    return "\n".join(_part(part, f"{where}[{i}]") for i, part in enumerate(content))
-
-
-def _part(part: Any, where: str) -> str:  # noqa: ANN401  JSON
-    if not isinstance(part, dict):
-        raise BadRequest(f"{where} must be an object.", where)
-    if part.get("type") != "text":
-        raise BadRequest(f"{where}: only parts of type text are taken; images and audio are not.", where)
-    text = part.get("text")
-    if not isinstance(text, str):
-        raise BadRequest(f"{where}.text must be a string.", where)
-    return text
-
-
-def _session_turn(messages: list[tuple[str, str]]) -> tuple[str, tuple[Message, ...]]:
-    for role, text in reversed(messages):
+def _session_turn(messages: list[_Said]) -> tuple[Content, list[_Said]]:
+    for role, content in reversed(messages):
         if role == "user":
-            return _said(text), ()
+            return _checked(content), []
     raise BadRequest("messages must hold a message of the user.", "messages")
 
 
-def _single_turn(messages: list[tuple[str, str]]) -> tuple[str, tuple[Message, ...]]:
-    role, text = messages[-1]
+def _single_turn(messages: list[_Said]) -> tuple[Content, list[_Said]]:
+    role, content = messages[-1]
     if role != "user":
         raise BadRequest("The last of the messages must be the user's.", "messages")
-    instructions = "\n\n".join(t for r, t in messages if r in _SYSTEM and t.strip())
-    earlier: tuple[Message, ...] = tuple(
-        Message(_role(r), t) for r, t in messages[:-1] if r not in _SYSTEM and t.strip()
-    )
-    said = _said(text)
-    return (_INSTRUCTIONS.format(instructions, said) if instructions else said), earlier
+    instructions = "\n\n".join(c.text for r, c in messages if r in _SYSTEM and c.text.strip())
+    before = [(r, c) for r, c in messages[:-1] if r not in _SYSTEM and (c.text.strip() or c.uploads)]
+    said = _checked(content)
+    if instructions:
+        said = replace(said, text=_INSTRUCTIONS.format(instructions, said.text))
+    return said, before
 
 
 def _role(name: str) -> Role:
     return "user" if name == "user" else "assistant"
 
 
-def _said(text: str) -> str:
-    if not text.strip():
+def _checked(said: Content) -> Content:
+    if not said.text.strip() and not said.uploads:
         raise BadRequest("The user's message is empty.", "messages")
-    return text
+    return said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from agent_core.models.chat_wire import WireSettings, build_request, encode_requ
 from agent_core.models.classify import classify, parse_refusal, retry_after
 from agent_core.models.connection import Connection
 from agent_core.models.estimate import TokenEstimate
+from agent_core.models.pictures import data_urls
 from agent_core.models.sse import BodyReader, WholeBody, body_reader
 from hermes.clock import Clock, SystemClock
 from hermes.errors import ModelError
@@ -52,6 +54,11 @@ class ChatModel:
         return self._settings.window
 
     @property
+    def sees(self) -> bool | None:
+        """Whether it takes pictures, as the settings say; `None`: they do not."""
+        return self._settings.sees
+
+    @property
     def estimate(self) -> TokenEstimate:
         """What is known of this model's token counts so far; each answer with usage improves it."""
         return self._estimate
@@ -64,7 +71,7 @@ class ChatModel:
         """See `hermes.model.Model.complete`."""
         transport = self._connection.opened or await self._connection.transport()
         expected = self._estimate.request(request)
-        body = encode_request(build_request(request, self._settings, expected))
+        body = await self._body(request, expected)
         # Some providers count their ids anew in each answer; a conversation may hold an id once.
         taken = {call.id for message in request.messages for call in message.tool_calls}
         folder = Folder(on_text, origin=self._settings.origin, taken=taken)
@@ -85,6 +92,15 @@ class ChatModel:
             return self._estimated(completion, expected)
         self._estimate = self._estimate.learned(request, completion.usage.prompt)
         return completion
+
+    async def _body(self, request: ModelRequest, expected: int) -> bytes:
+        """With pictures it takes megabytes, and is made beside the loop."""
+        if not any(message.files for message in request.messages):
+            return encode_request(build_request(request, self._settings, expected))
+        return await asyncio.to_thread(self._body_with_pictures, request, expected)
+
+    def _body_with_pictures(self, request: ModelRequest, expected: int) -> bytes:
+        return encode_request(build_request(request, self._settings, expected, data_urls(request)))
 
     async def aclose(self) -> None:
         """Close connections, those of other models on the same `Connection` too. Calls under way fail."""

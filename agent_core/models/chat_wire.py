@@ -7,8 +7,9 @@ go back as they came.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from hermes.messages import JSONObject, Message, ToolCall, scrub_surrogates
@@ -28,6 +29,7 @@ class WireSettings:
     max_tokens_field: OpenAI's newer models know only `max_completion_tokens`.
     cache_key: the provider knows `prompt_cache_key`.
     stream_usage: ask for usage at the end of the stream; off for servers that refuse `stream_options`.
+    sees: whether the model takes pictures; `None`: nobody has said.
     """
 
     model: str
@@ -38,13 +40,22 @@ class WireSettings:
     max_tokens_field: str = "max_tokens"
     cache_key: bool = False
     stream_usage: bool = True
+    sees: bool | None = None
 
 
-def build_request(request: ModelRequest, settings: WireSettings, prompt_tokens: int = 0) -> JSONObject:
-    """The body. `prompt_tokens`: the estimate that a configured output limit is capped with."""
+def build_request(
+    request: ModelRequest,
+    settings: WireSettings,
+    prompt_tokens: int = 0,
+    pictures: Mapping[str, str] = MappingProxyType({}),
+) -> JSONObject:
+    """The body. `prompt_tokens`: the estimate that a configured output limit is capped with.
+
+    pictures: data URLs (RFC 2397) by digest; a file of a message that has none is left out.
+    """
     body: JSONObject = {
         "model": settings.model,
-        "messages": list(_messages(request, settings.origin)),
+        "messages": list(_messages(request, settings.origin, pictures)),
         "stream": True,
     }
     if settings.stream_usage:
@@ -83,7 +94,7 @@ def encode_request(body: JSONObject) -> bytes:
         return scrub_surrogates(text).encode()
 
 
-def _messages(request: ModelRequest, origin: str) -> Iterator[JSONObject]:
+def _messages(request: ModelRequest, origin: str, pictures: Mapping[str, str]) -> Iterator[JSONObject]:
     if request.system:
         yield {"role": "system", "content": request.system}
     for message in request.messages:
@@ -94,7 +105,16 @@ def _messages(request: ModelRequest, origin: str) -> Iterator[JSONObject]:
         elif message.role == "tool":
             yield {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.text}
         else:
-            yield {"role": message.role, "content": message.text}
+            yield {"role": message.role, "content": _content(message, pictures)}
+
+
+def _content(message: Message, pictures: Mapping[str, str]) -> str | list[JSONObject]:
+    """The text; with pictures a list of parts (API reference, "Create chat completion", content parts)."""
+    urls = [pictures[file.digest] for file in message.files if file.digest in pictures]
+    if not urls:
+        return message.text
+    said: list[JSONObject] = [{"type": "text", "text": message.text}] if message.text else []
+    return [*said, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
 
 
 def _assistant(message: Message, origin: str) -> JSONObject:

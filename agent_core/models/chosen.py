@@ -120,14 +120,14 @@ class ChosenModels:
     def auxiliary(self, task: Task, agent_id: str) -> Sequence[Model]:
         """See `HostParts.auxiliary`."""
         if self._fixed is not None:
-            return (self._fixed,)
+            return () if task == "vision" else (self._fixed,)
         snapshot = self._settings.current()
         llm = snapshot.get("llm", LLM)
         own: str | None = getattr(llm.auxiliary, task) or llm.auxiliary.model
         builders: list[Callable[[], Model]] = []
         if own and own.partition("/")[0] != "local":
             builders.append(lambda: self._other(snapshot, own, is_hasty=False))
-        if not self._is_local(llm):
+        if not self._is_local(llm) and task != "vision":  # it is asked where the main model does not see
             builders.append(lambda: self._main(snapshot, agent_id, None))
         return list(dict.fromkeys(_built(builders)))
 

@@ -36,6 +36,14 @@ _BAD_KEY = re.compile(
 _NO_TOOLS = re.compile(
     r"(?:not|n't) support (?:tools?|function|tool use)|no endpoints found that support tool", re.IGNORECASE
 )
+_NO_PICTURES = re.compile(
+    r"\bno\w* (?:\w+ ){0,4}(?:support|accept)\w* (?:\w+ ){0,2}(?:image|picture|vision|multimodal)"
+    r"|(?:not|n't) (?:support|accept|take|have) (?:\w+ ){0,2}(?:image|picture|vision|multimodal)"
+    r"|\b(?:image|vision|multimodal)[\w`' ]{0,40}(?:is|are|not|n't|only) (?:not |only )?(?:supported|enabled|allowed|available)"
+    r"|unknown variant [`'\"\\]*image_url|not a (?:multimodal|vision) model|at most 0 image"
+    r"|missing data required for image input|content[\w\]`'\"\\. ]{0,20} must be a string",
+    re.IGNORECASE,
+)
 _NO_MODEL = re.compile(
     r"model[_ ]not[_ ]found|model .{0,120}(?:not found|does not exist|not exist)"
     r"|not a valid model|unknown model",
@@ -118,7 +126,9 @@ def classify(
 ) -> ModelError:
     """The error for an HTTP status (or, inside a stream, for the status that the refusal itself names)."""
     code = status if status is not None and status >= 400 else refusal.status
-    kind, sentence = _verdict(code, refusal, model)
+    no_pictures = code not in (401, 402, 403) and bool(_NO_PICTURES.search(refusal.words))
+    blind: tuple[ModelErrorKind, str] = ("bad_request", f"says that {model} takes no pictures")
+    kind, sentence = blind if no_pictures else _verdict(code, refusal, model)
     note = f" ({', '.join(p for p in (f'HTTP {code}' if code else '', refusal.code) if p)})"
     told = f"{provider} {sentence}".rstrip(".") + (note if note != " ()" else "") + "."
     return ModelError(
@@ -126,7 +136,8 @@ def classify(
         kind=kind,
         status=code,
         retry_after=wait if kind in ("rate_limit", "overload") else None,
-        unknown_model=kind == "bad_request" and _lacks_model(code, refusal.words),
+        unknown_model=kind == "bad_request" and not no_pictures and _lacks_model(code, refusal.words),
+        no_pictures=no_pictures,
     )
 
 

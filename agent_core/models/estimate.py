@@ -20,6 +20,7 @@ __all__ = ["TokenEstimate", "raw_tokens"]
 _PER_ASCII = 0.25
 _PER_BYTE = 0.3
 _PER_MESSAGE = 4  # role and separators
+_PER_PICTURE = 1000  # 85 to 1,600 at the big providers, by its size
 _LEAST = 200  # below this the fixed parts of a prompt say more than its text
 _BOUNDS = (0.5, 2.5)
 _WEIGHT = 0.3
@@ -42,6 +43,8 @@ def _raw_message(message: Message) -> float:
     total = _PER_MESSAGE + raw_tokens(message.text)
     for call in message.tool_calls:
         total += _PER_MESSAGE + raw_tokens(call.name) + raw_tokens(call.raw or json.dumps(call.arguments))
+    if message.files:
+        total += _PER_PICTURE * len(message.files)
     if message.extra:
         total += raw_tokens(json.dumps(message.extra, ensure_ascii=False))
     return total

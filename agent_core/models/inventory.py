@@ -52,6 +52,7 @@ def _access(name: str, own: Provider) -> ProviderConfig:
         api_key=keys[0] if keys else None,
         more_keys=keys[1:],
         headers={header: value.get_secret_value() for header, value in own.headers.items()},
+        sees=None if own.vision == "auto" else own.vision,
     )
 
 

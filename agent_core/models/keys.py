@@ -104,6 +104,11 @@ class KeyedModel:
         """See `Model.window`."""
         return self._models[0].window
 
+    @property
+    def sees(self) -> bool | None:
+        """See `Model.sees`."""
+        return self._models[0].sees
+
     async def prepare(self) -> None:
         """See `ChatModel.prepare`."""
         await self._models[0].prepare()

@@ -94,6 +94,7 @@ class ProviderConfig:
     max_tokens: int | None = None
     temperature: float | None = None
     stream_usage: bool = True
+    sees: bool | None = None
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
 
@@ -172,6 +173,7 @@ def build_model(config: ProviderConfig, connection: Connection | None = None) ->
         max_tokens_field=provider.max_tokens_field,
         cache_key=provider.cache_key,
         stream_usage=config.stream_usage,
+        sees=config.sees,
     )
     return ChatModel(connection or Connection(_endpoint(config, provider)), settings)
 

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from agent_core.store.files import note_files
 from agent_core.store.rows import dump, load, message_of, values_of
 from hermes.agent import TurnState, UnfinishedTurn
 from hermes.messages import JSONObject, Message
@@ -27,7 +28,7 @@ __all__ = [
     "close_turn",
     "count_start",
     "history",
-    "last_input",
+    "last_inputs",
     "steps",
     "undo_last_turn",
     "unfinished",
@@ -121,6 +122,7 @@ def _not_open(turn_id: str) -> str:
 
 def append_messages(session_id: str, turn_id: str | None, messages: Iterable[Message], at: float) -> Job:
     """Append message rows and index them; `at` is for messages without a time. Returns their ids."""
+    messages = list(messages)
     values = [values_of(message, at) for message in messages]
 
     def job(connection: sqlite3.Connection) -> list[int]:
@@ -132,6 +134,9 @@ def append_messages(session_id: str, turn_id: str | None, messages: Iterable[Mes
                 (session_id, turn_id, *value),
             )
             ids.append(cursor.lastrowid or 0)
+        for message_id, message in zip(ids, messages, strict=True):
+            if message.files:
+                note_files(connection, session_id, message_id, message, message.at or at)
         connection.execute(
             "UPDATE sessions SET message_count = message_count + ?, last_at = max(last_at, ?) WHERE id = ?",
             (len(values), at, session_id),
@@ -255,8 +260,8 @@ async def history(store: Store, session_id: str) -> list[Message]:
     return [message_of(row) for row in rows]
 
 
-async def last_input(store: Store, session_key: str) -> str | None:
-    """The input's text of the last closed turn of the key's current session; `None` without one."""
+async def last_inputs(store: Store, session_key: str) -> list[JSONObject]:
+    """The inputs of the last closed turn of the key's current session; empty without one."""
     rows = await store.read(
         "SELECT t.id FROM turns t JOIN sessions s ON s.id = t.session_id"
         " WHERE s.key = ? AND s.closed_at IS NULL AND t.state <> 'open' AND t.undone = 0"
@@ -264,10 +269,9 @@ async def last_input(store: Store, session_key: str) -> str | None:
         (session_key,),
     )
     if not rows:
-        return None
+        return []
     found = await steps(store, rows[0]["id"])
-    inputs = [i for step in found if step.kind == "input" for i in step.content.get("inputs", ())]
-    return "\n".join(str(i.get("text", "")) for i in inputs) or None
+    return [i for step in found if step.kind == "input" for i in step.content.get("inputs", ())]
 
 
 async def unfinished(store: Store) -> list[UnfinishedTurn]:

@@ -9,7 +9,7 @@ from gateway.ledger import InboxRow
 from gateway.linking import Linking
 from gateway.outbox import Draft
 from gateway.settings import Busy
-from hermes.agent import AgentHost
+from hermes.agent import AgentHost, TurnInput
 from hermes.events import Role
 from hermes.store import Job
 
@@ -43,14 +43,14 @@ class Reply:
     """What a command wants. jobs: committed with the reply.
 
     forget: the live agent is dropped after the commit.
-    redo: run a turn with this text that takes the place of the last one. later: the running turn's end will
+    redo: run a turn that asks this, in the place of the last one. later: the running turn's end will
     answer. also: what is sent elsewhere. secret: the text is sent and not kept with the message.
     """
 
     text: str = ""
     jobs: tuple[Job, ...] = ()
     forget: bool = False
-    redo: str | None = None
+    redo: TurnInput | None = None
     later: bool = False
     also: tuple[Draft, ...] = ()
     secret: bool = False

@@ -99,16 +99,17 @@ def _dollars(cost: float | None) -> str:
 
 
 async def _retry(request: CommandRequest) -> Reply:
-    text = await request.host.last_input(request.row.session_key)
-    return Reply(request.say("nothing_to_retry")) if text is None else Reply(redo=text)
+    asked = await request.host.last_input(request.row.session_key)
+    return Reply(request.say("nothing_to_retry")) if asked is None else Reply(redo=asked)
 
 
 async def _undo(request: CommandRequest) -> Reply:
     key = request.row.session_key
-    text = await request.host.last_input(key)
-    if text is None:
+    asked = await request.host.last_input(key)
+    if asked is None:
         return Reply(request.say("nothing_to_undo"))
-    return Reply(request.say("undone", text=_short(text)), (request.host.undo(key),), forget=True)
+    named = asked.text or ", ".join(given.file.name for given in asked.files if given.file is not None)
+    return Reply(request.say("undone", text=_short(named)), (request.host.undo(key),), forget=True)
 
 
 async def _title(request: CommandRequest) -> Reply:

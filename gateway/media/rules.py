@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from gateway.media.folder import MediaFolder, NotKept
 from hermes.adapter import Keep
+from hermes.clock import Clock
 from hermes.errors import NotTaken, Rejected
 from hermes.files import StoredFile
 
-__all__ = ["MediaRules", "keep_in"]
+__all__ = ["MediaRules", "Room", "keep_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,16 @@ class MediaRules:
     documents: bool = True
     quota: int = 1 << 30
     keep: float = 30 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What those share who handle the files of messages. rules: as they are now. say: the table of system sentences."""
+
+    folder: MediaFolder
+    rules: Callable[[], MediaRules]
+    say: Callable[..., str]
+    clock: Clock
 
 
 def keep_in(folder: MediaFolder, rules: Callable[[], MediaRules]) -> Keep:

@@ -174,7 +174,7 @@ async def test_redo_takes_the_last_turn_out_in_the_same_transaction(rig: Rig) ->
     agent = await rig.host.open(SPEC)
     await rig.say(agent, "one")
     await rig.say(agent, "two")
-    assert await rig.host.last_input(SPEC.key) == "two"
+    assert await rig.host.last_input(SPEC.key) == TurnInput("two", "")
     await rig.say(agent, "", request=rig.request("two", redo=True))
     assert texts(model_of(rig).requests[-1].messages) == [
         ("user", "one"),
@@ -194,7 +194,7 @@ async def test_undo_is_seen_by_a_live_agent(rig: Rig) -> None:
     assert [m.text for m in model_of(rig).requests[-1].messages if m.role == "user"] == ["one", "three"]
     [row] = await rig.store.read("SELECT count(*) FROM messages WHERE hidden = 1")
     assert row[0] == 2
-    assert await rig.host.last_input(SPEC.key) == "three"
+    assert await rig.host.last_input(SPEC.key) == TurnInput("three", "")
 
 
 async def test_nothing_to_undo_is_none(rig: Rig) -> None:

@@ -260,7 +260,10 @@ async def test_a_wrong_key_is_logged_without_the_key(house: House) -> None:
         (b"{", "no valid JSON"),
         (b"[]", "JSON object"),
         (json.dumps(ask(tools=[{"type": "function"}])).encode(), "tools cannot be given"),
-        (json.dumps(ask(messages=[{"role": "user", "content": [{"type": "image_url"}]}])).encode(), "images"),
+        (
+            json.dumps(ask(messages=[{"role": "user", "content": [{"type": "image_url"}]}])).encode(),
+            "image_url",
+        ),
     ],
 )
 async def test_bad_requests_are_400_with_openais_error(

@@ -100,7 +100,7 @@ def test_the_fingerprint_is_of_body_and_session() -> None:
         ({"messages": [{"role": "tool", "content": "x"}, USER]}, "tool calls cannot be given"),
         ({"messages": [{"role": "assistant", "tool_calls": [{}]}, USER]}, "tool calls cannot be given"),
         ({"messages": [USER, {"role": "assistant", "content": "x"}]}, "must be the user's"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "images and audio are not"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "must be a string"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "must be a string"),
         ({"messages": [{"role": "user", "content": ["x"]}]}, "must be an object"),
         ({"model": 7}, "model must be"),

@@ -82,6 +82,11 @@ class LocalModel:
         """What may be handed over, in tokens; what does not fit into the model's own context is cut here."""
         return max(_TAKES, self._settings.context)
 
+    @property
+    def sees(self) -> bool:
+        """See `Model.sees`."""
+        return False
+
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
         """See `hermes.model.Model.complete`. System text and tools of `request` are replaced."""
         notice = f"{self._profile.notice}\n\n" if self._profile.needs_notice(request.messages) else ""

@@ -1,0 +1,216 @@
+"""The files of a message come into the home when its turn begins.
+
+Each is noted in its message's row as soon as it lies there, so that it is fetched once, whatever is killed when. What
+cannot be had is a note in the message; nothing here fails or holds up a turn for longer than its bounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import structlog
+
+from gateway.ledger import InboxRow
+from gateway.media.folder import NotKept
+from gateway.media.keeping import Keeping
+from gateway.media.names import clean_name, shown_name
+from gateway.media.rules import MediaRules, Room
+from gateway.media.telling import Telling
+from hermes.adapter import Adapter, FetchingAdapter
+from hermes.agent import GivenFile
+from hermes.errors import AdapterError, Gone, NotTaken, StoreError, Unreachable
+from hermes.events import Attachment, Event
+from hermes.failpoint import reached
+from hermes.files import StoredFile
+from hermes.store import Job, Store
+
+__all__ = ["Fetching", "note_file"]
+
+log = structlog.get_logger("gateway.media")
+
+_AT_ONCE = 3
+_TRIES = 3
+_LONGEST_WAIT = 15.0
+_LONGEST = 120.0
+"""Seconds for one file, all tries together."""
+_MOST_KNOWN = 1000
+
+
+class _NotHad(Exception):
+    """Why a file is not there: a key of the table of sentences, with its fields."""
+
+    def __init__(self, key: str, **fields: object) -> None:
+        super().__init__(key)
+        self.key = key
+        self.fields = fields
+
+
+class Fetching:
+    """Fetches what came with messages."""
+
+    def __init__(
+        self, store: Store, adapters: Mapping[str, Adapter], room: Room, keeping: Keeping, telling: Telling
+    ) -> None:
+        self._store = store
+        self._fetchers = {n: a for n, a in adapters.items() if isinstance(a, FetchingAdapter)}
+        self._folder = room.folder
+        self._clock = room.clock
+        self._rules = room.rules
+        self._say = room.say
+        self._keeping = keeping
+        self._telling = telling
+        self._known: dict[tuple[int, str], StoredFile] = {}
+
+    async def given(self, row: InboxRow, stop: asyncio.Event | None = None) -> tuple[GivenFile, ...]:
+        """The files of a message for its turn, in order. Never raises but `CancelledError`; `stop` ends it at once."""
+        attachments = row.event.attachments
+        if not attachments:
+            return ()
+        rules = self._rules()
+        taken = attachments[: rules.files]
+        found = [self._note(_NotHad("file_stopped"), a) for a in taken]
+        await _unless(stop, self._all(row, taken, rules, found))
+        left = len(attachments) - len(taken)
+        more = (GivenFile(note=self._say("file_too_many", count=left, limit=rules.files)),) if left else ()
+        return (*found, *more)
+
+    async def _all(
+        self, row: InboxRow, taken: Sequence[Attachment], rules: MediaRules, found: list[GivenFile]
+    ) -> None:
+        room = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(place: int, attachment: Attachment) -> None:
+            async with room:
+                found[place] = await self._one(row, place, attachment, rules)
+
+        async with asyncio.TaskGroup() as group:
+            for place, attachment in enumerate(taken):
+                group.create_task(one(place, attachment), name=f"file {row.id}.{place}")
+
+    async def _one(self, row: InboxRow, place: int, attachment: Attachment, rules: MediaRules) -> GivenFile:
+        try:
+            file = await self._had(row, attachment) or await self._fetched(row, place, attachment, rules)
+        except _NotHad as reason:
+            log.info("media.not_had", instance=row.event.instance, reason=reason.key)
+            return self._note(reason, attachment)
+        except Exception:  # an adapter's fault must not lose the message
+            log.exception("media.fetch_failed", instance=row.event.instance)
+            return self._note(_NotHad("file_failed"), attachment)
+        return await self._telling.tell(file)
+
+    def _note(self, reason: _NotHad, attachment: Attachment) -> GivenFile:
+        name = shown_name(clean_name(attachment.name, attachment.mime))
+        return GivenFile(note=self._say(reason.key, name=name, **reason.fields))
+
+    async def _had(self, row: InboxRow, attachment: Attachment) -> StoredFile | None:
+        """What was fetched before, if it is still there."""
+        file = attachment.file or self._known.get((row.id, attachment.ref))
+        if file is None or not await asyncio.to_thread(self._folder.path(file).exists):
+            return None
+        return file
+
+    async def _fetched(
+        self, row: InboxRow, place: int, attachment: Attachment, rules: MediaRules
+    ) -> StoredFile:
+        fetcher = self._fetchers.get(row.event.instance)
+        if fetcher is None:
+            raise _NotHad("file_unfetchable")
+        if attachment.size is not None and attachment.size > rules.largest:
+            raise _too_large(rules)
+        if not await self._keeping.has_room():
+            raise _NotHad("file_room")
+        try:
+            async with asyncio.timeout(_LONGEST):
+                file = await self._tried(fetcher, row.event, attachment, rules)
+        except TimeoutError:
+            raise _NotHad("file_unreachable") from None
+        self._known[row.id, attachment.ref] = file
+        while len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        with suppress(StoreError):  # then it is fetched again after a kill
+            await self._store.write(note_file(row.id, place, attachment.ref, file))
+        reached("media.noted")
+        return file
+
+    async def _tried(
+        self, fetcher: FetchingAdapter, event: Event, attachment: Attachment, rules: MediaRules
+    ) -> StoredFile:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return await self._read(fetcher, event, attachment, rules)
+            except NotKept as error:
+                raise (
+                    _too_large(rules) if error.reason == "large" else _NotHad(f"file_{error.reason}")
+                ) from error
+            except Gone as error:
+                raise _NotHad("file_gone", why=" ".join(str(error).split())[:200].rstrip(".")) from error
+            except (NotTaken, Unreachable) as error:
+                if tries >= _TRIES:
+                    raise _NotHad("file_unreachable") from error
+                asked = error.retry_after if isinstance(error, NotTaken) else None
+                wait = min(asked or 2.0 ** (tries - 1), _LONGEST_WAIT)
+            except AdapterError as error:
+                raise _NotHad("file_unreachable") from error
+            await self._clock.sleep(wait)
+
+    async def _read(
+        self, fetcher: FetchingAdapter, event: Event, attachment: Attachment, rules: MediaRules
+    ) -> StoredFile:
+        async with _closing(fetcher.fetch(event, attachment)) as chunks:
+            return await self._folder.keep(
+                chunks, attachment.name, limit=rules.largest, spoken=attachment.kind == "voice"
+            )
+
+
+def note_file(row_id: int, place: int, ref: str, file: StoredFile) -> Job:
+    """A job that notes in an open message what one of its attachments became, unless the message was changed meanwhile."""
+    where = f"$.attachments[{place}]"
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "UPDATE inbox SET event = json_set(event, ?, json(?))"
+            " WHERE id = ? AND closed_at IS NULL AND json_extract(event, ?) = ?",
+            (f"{where}.file", json.dumps(file.to_json()), row_id, f"{where}.ref", ref),
+        )
+
+    return job
+
+
+def _too_large(rules: MediaRules) -> _NotHad:
+    size, unit = (rules.largest / 1e6, "MB") if rules.largest >= 1e6 else (rules.largest / 1e3, "kB")
+    return _NotHad("file_large", limit=f"{size:.3g} {unit}")
+
+
+@asynccontextmanager
+async def _closing(chunks: AsyncIterator[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
+    """What was promised as an iterator may hold a connection, which is let go at once."""
+    try:
+        yield chunks
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _unless(stop: asyncio.Event | None, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work to its end, or until `stop` is set; either way nothing is left running."""
+    if stop is None:
+        await work
+        return
+    task = asyncio.create_task(work, name="files")
+    waiter = asyncio.create_task(stop.wait(), name="files-stop")
+    try:
+        await asyncio.wait((task, waiter), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+    finally:
+        task.cancel()
+        waiter.cancel()
+        await asyncio.gather(task, waiter, return_exceptions=True)
