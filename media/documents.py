@@ -139,7 +139,7 @@ class _Words:
                 self.reason, self.is_whole = "too_long", True
         elif isinstance(told, dict):
             reason = told["reason"]
-            self.reason = reason if reason in get_args(Reason) else None
+            self.reason = reason if reason is None or reason in get_args(Reason) else "damaged"
             self.is_whole = True
 
 

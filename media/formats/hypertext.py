@@ -11,7 +11,7 @@ from inscriptis import get_text
 from inscriptis.css_profiles import CSS_PROFILES
 from inscriptis.model.config import ParserConfig
 from lxml import etree
-from lxml.html import HTMLParser, fromstring, tostring
+from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from media.charset import charset_of, declared_charset
 from media.readable import Piece, Unreadable
@@ -20,6 +20,8 @@ __all__ = ["read"]
 
 _MOST = 4_000_000
 """Bytes that are looked at: a tree takes twenty times as much."""
+_MOST_TEXT = 100_000
+"""Characters, hidden ones too, that are laid out: inscriptis takes the square of a long line's length."""
 _CONFIG = ParserConfig(css=CSS_PROFILES["strict"], display_links=False)
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])",
@@ -32,13 +34,16 @@ def read(file: BinaryIO) -> Iterator[Piece]:
     """The text of the document. Hidden text is left out: it is where instructions are smuggled in."""
     data = file.read(_MOST + 1)
     text = _decoded(data[:_MOST])
+    is_cut = len(data) > _MOST
     try:
-        seen = _seen(text)
+        tree = _tree(text)
+        is_cut = _cut(tree) or is_cut
+        seen = _seen(tree)
     except (etree.LxmlError, ValueError, RecursionError, AttributeError, IndexError, KeyError, TypeError):
         # inscriptis raises many things on documents that no browser would mind
         seen = unescape(re.sub(r"(?is)<(script|style)\b.*?</\1\s*>|<[^>]*>", " ", text))
     yield Piece(re.sub(r"[ \t\u00a0]+", " ", seen))
-    if len(data) > _MOST:
+    if is_cut:
         raise Unreadable("too_long")
 
 
@@ -49,14 +54,41 @@ def _decoded(data: bytes) -> str:
     return data.decode(codec, "replace")
 
 
-def _seen(html: str) -> str:
+def _tree(html: str) -> HtmlElement:
     text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", " ", html)
-    if not text.strip():
-        return ""
-    tree = fromstring(text.encode(), parser=HTMLParser(encoding="utf-8", remove_comments=True))
-    gone = list(tree.iter(*_NO_TEXT))
-    gone += [e for e in tree.iter() if e.get("hidden") is not None or _UNSEEN.search(e.get("style") or "")]
-    for element in gone:
-        if element.getparent() is not None:
-            element.drop_tree()
+    tree = document_fromstring(text.encode(), parser=HTMLParser(encoding="utf-8", remove_comments=True))
+    for element in list(tree.iter(*_NO_TEXT)):
+        _drop(element)
+    return tree
+
+
+def _cut(tree: HtmlElement) -> bool:
+    """Take away what comes after so much text; whether there was any."""
+    left = _MOST_TEXT
+    for element in tree.iter():
+        element.text = (element.text or "")[: left + 1]
+        left -= len(element.text) + len(element.tail or "")
+        if left < 0:
+            element.tail = (element.tail or "")[:_MOST_TEXT]
+            _end_at(element)
+            return True
+    return False
+
+
+def _end_at(element: HtmlElement) -> None:
+    del element[:]
+    while (parent := element.getparent()) is not None:
+        del parent[parent.index(element) + 1 :]
+        element = parent
+
+
+def _seen(tree: HtmlElement) -> str:
+    for element in list(tree.iter()):
+        if element.get("hidden") is not None or _UNSEEN.search(element.get("style") or ""):
+            _drop(element)
     return str(get_text(tostring(tree, encoding="unicode"), _CONFIG))
+
+
+def _drop(element: HtmlElement) -> None:
+    if element.getparent() is not None:
+        element.drop_tree()
