@@ -6,6 +6,7 @@ import httpx
 
 from adapters.slack.adapter import build
 from adapters.slack.settings import SlackSettings
+from hermes.adapter import FetchingAdapter
 from hermes.events import Target
 from tests.contract.platforms import context
 from tests.integration.telegram_desk import Desk
@@ -29,12 +30,18 @@ async def test_as_a_program_it_can_be_steered_and_looked_at() -> None:
         assert desk.events[0].message_id == ts
         (piece,) = adapter.render("*answer*", Target("slack", "D1"))
         await adapter.send(Target("slack", "D1"), piece, key="k")
+        await asyncio.to_thread(control.push_file, "a.txt", b"bytes", "text/plain", channel="D1", text="see")
+        await desk.until(lambda: len(desk.events) == 2)
+        assert isinstance(adapter, FetchingAdapter)
+        (attachment,) = desk.events[1].attachments
+        assert [chunk async for chunk in adapter.fetch(desk.events[1], attachment)] == [b"bytes"]
         task.cancel()
         await asyncio.wait((task,))
         await adapter.aclose()
         assert await asyncio.to_thread(control.wait_text, "D1", "answer") == ["answer"]
         shown = (await asyncio.to_thread(control.channels))["D1"]
-        assert [message["source"] for message in shown] == ["hello", "_answer_"]
+        assert [message["source"] for message in shown] == ["hello", "_answer_", "see"]
+        assert [file["name"] for file in shown[2]["files"]] == ["a.txt"]
         assert await asyncio.to_thread(control.violations) == []
 
 
@@ -52,8 +59,17 @@ async def test_it_refuses_what_slack_does_not_take() -> None:
             ("chat.postMessage", {**good, "channel": "C2"}, mine, "channel_not_found"),
             ("conversations.history", {"channel": "C1"}, mine, "invalid_arguments"),
             ("chat.shout", good, mine, "unknown_method"),
+            ("files.getUploadURLExternal", {"filename": "a", "length": 1}, mine, "invalid_arguments"),
+            ("files.completeUploadExternal", {"files": "[", "channel_id": "C1"}, mine, "invalid_arguments"),
+            (
+                "files.completeUploadExternal",
+                {"files": [{"id": "F9"}], "channel_id": "C1"},
+                mine,
+                "file_not_found",
+            ),
+            ("reactions.add", {"channel": "C1", "name": "eyes"}, mine, "invalid_arguments"),
         ):
             answer = await client.post(method, json=body, headers=headers)
             assert (answer.json()["ok"], answer.json()["error"]) == (False, error)
-        assert len(peer.violations) == 5
+        assert len(peer.violations) == 8
         assert peer.texts("C1") == []

@@ -97,7 +97,8 @@ class Files:
     def poured(self, params: Mapping[str, Any]) -> list[tuple[File, str]]:
         """The files of a files.completeUploadExternal, each with its title, which can be shown now."""
         found = []
-        for item in json.loads(params["files"]):
+        asked = params["files"]
+        for item in json.loads(asked) if isinstance(asked, str) else asked:
             file = self.by_id.get(item["id"])
             if file is None or file.state != "poured":
                 raise Refusal("file_not_found")

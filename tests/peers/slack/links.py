@@ -8,6 +8,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,7 +111,8 @@ class Links:
         """Send it (once more), under a new id."""
         envelope.attempt = attempt
         if self.current is not None:
-            await self.current.send_json(envelope.wire())
+            with suppress(ConnectionError):  # cut meanwhile
+                await self.current.send_json(envelope.wire())
 
     async def say(self, message: Any) -> None:
         """Send any message (text as it is) over the current connection."""

@@ -104,10 +104,17 @@ def _fits(kind: str, value: Any, *, is_json: bool) -> bool:
         case "object":
             return isinstance(value, dict) if is_json else isinstance(value, str)
         case "array":
-            return isinstance(value if is_json else json.loads(value), list)
+            return _is_list(value)
         case "number":
             return isinstance(value, str)  # message numbers: as a float their last digits are lost
     return isinstance(value, str) or (is_json and isinstance(value, list))
+
+
+def _is_list(value: Any) -> bool:
+    try:
+        return isinstance(json.loads(value) if isinstance(value, str) else value, list)
+    except ValueError:
+        return False
 
 
 def _block_faults(method: str, params: Mapping[str, Any]) -> list[str]:
