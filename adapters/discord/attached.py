@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Literal
 
+from adapters.fields import objects
 from hermes.events import Attachment
 from hermes.messages import scrub_surrogates
 
@@ -69,14 +71,14 @@ def is_drawn(sticker: Mapping[str, Any]) -> bool:
 
 def _files(message: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     for holder in _holders(message):
-        for file in _listed(holder, "attachments"):
+        for file in objects(holder, "attachments"):
             if isinstance(file.get("url"), str):
                 yield file, holder
 
 
 def _holders(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield message
-    for snapshot in _listed(message, "message_snapshots"):
+    for snapshot in objects(message, "message_snapshots"):
         if isinstance(snapshot.get("message"), Mapping):
             yield snapshot["message"]
 
@@ -89,14 +91,25 @@ def _attachment(file: Mapping[str, Any], holder: Mapping[str, Any], message: Map
     return Attachment(
         kind=_kind(file, holder),
         ref=scrub_surrogates(place.to_text()),
-        name=scrub_surrogates(str(file.get("filename") or "")),
+        name=_name(file),
         mime=scrub_surrogates(str(file.get("content_type") or "")),
         size=size if isinstance(size, int) and not isinstance(size, bool) else None,
     )
 
 
+def _name(file: Mapping[str, Any]) -> str:
+    """The name that the sender gave it: where that was changed, `title` still has it, without its ending."""
+    name, title = str(file.get("filename") or ""), str(file.get("title") or "")
+    ending = PurePath(name).suffix
+    return (
+        scrub_surrogates(title if title.endswith(ending) else title + ending)
+        if title
+        else scrub_surrogates(name)
+    )
+
+
 def _stickers(holder: Mapping[str, Any]) -> Iterator[Attachment]:
-    for sticker in _listed(holder, "sticker_items"):
+    for sticker in objects(holder, "sticker_items"):
         number, form = str(sticker.get("id")), sticker.get("format_type")
         if number.isascii() and number.isdigit() and not is_drawn(sticker):
             ending, mime = _STICKERS[form]
@@ -110,8 +123,3 @@ def _kind(file: Mapping[str, Any], holder: Mapping[str, Any]) -> Kind:
         return "voice"
     kinds: Mapping[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
     return kinds.get(str(file.get("content_type") or "").partition("/")[0], "document")
-
-
-def _listed(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    listed = holder.get(key)
-    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []

@@ -11,6 +11,7 @@ from typing import Any
 
 from adapters.discord.addressing import readable
 from adapters.discord.attached import is_drawn
+from adapters.fields import objects
 from hermes.messages import scrub_surrogates
 
 __all__ = ["beside"]
@@ -28,7 +29,7 @@ def beside(message: Mapping[str, Any], account: str) -> str:
 
 
 def _passed_on(message: Mapping[str, Any], account: str) -> Iterator[str]:
-    for snapshot in _objects(message, "message_snapshots"):
+    for snapshot in objects(message, "message_snapshots"):
         said = snapshot.get("message")
         if not isinstance(said, Mapping):
             continue
@@ -47,19 +48,19 @@ def _polls(message: Mapping[str, Any]) -> Iterator[str]:
         return
     question = poll.get("question")
     asked = _text(question, "text") if isinstance(question, Mapping) else ""
-    choices = [a["poll_media"] for a in _objects(poll, "answers") if isinstance(a.get("poll_media"), Mapping)]
+    choices = [a["poll_media"] for a in objects(poll, "answers") if isinstance(a.get("poll_media"), Mapping)]
     yield "\n".join([f"[Poll] {asked}".strip(), *(f"- {_text(choice, 'text')}" for choice in choices)])
 
 
 def _stickers(message: Mapping[str, Any]) -> Iterator[str]:
-    for sticker in _objects(message, "sticker_items"):
+    for sticker in objects(message, "sticker_items"):
         if is_drawn(sticker):
             yield f"[Sticker: {_text(sticker, 'name') or 'without a name'}]"
 
 
 def _cards(message: Mapping[str, Any]) -> Iterator[str]:
-    for card in _objects(message, "embeds"):
-        fields = _objects(card, "fields")[:_FIELDS]
+    for card in objects(message, "embeds"):
+        fields = list(objects(card, "fields"))[:_FIELDS]
         told = [_text(card, "title"), _text(card, "description")]
         told += [f"{_text(field, 'name')}: {_text(field, 'value')}" for field in fields]
         told.append(_text(card, "url"))
@@ -69,11 +70,6 @@ def _cards(message: Mapping[str, Any]) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())
-
-
-def _objects(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    listed = holder.get(key)
-    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
 def _text(holder: Mapping[str, Any], key: str) -> str:

@@ -17,6 +17,8 @@ from adapters.discord.attached import attachments
 from adapters.discord.beside import beside
 from adapters.discord.mark import time_of
 from adapters.discord.places import Place
+from adapters.fields import mapping, whole
+from adapters.fields import text as text_of
 from hermes.events import Admission, Event, Ignored, Parsed, Sender, Target, Unparsable
 from hermes.messages import scrub_surrogates
 
@@ -65,7 +67,7 @@ def parse_interaction(interaction: object, reading: Reading, place: Place) -> Pa
 
 def _safely(found: object, parse: Callable[[Mapping[str, Any]], Parsed]) -> Parsed:
     try:
-        return parse(_object({"it": found}, "it"))
+        return parse(whole(found, "it"))
     except (ValueError, OverflowError, RecursionError) as e:
         return Unparsable(_raw(found), str(e) or type(e).__name__)
 
@@ -80,12 +82,12 @@ def _raw(found: object) -> str:
 
 
 def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Parsed:
-    author = _object(message, "author")
+    author = mapping(message, "author")
     if _id(author, "id") == reading.account:
         return Ignored("own message")
     if message.get("type", 0) not in _SAID:
         return Ignored("service message")
-    content = _text(message, "content").strip()
+    content = text_of(message, "content").strip()
     is_bot = author.get("bot") is True or bool(message.get("webhook_id"))
     named = names_us(content, reading.account)
     if is_bot and not (reading.allow_bots == "all" or (reading.allow_bots == "mentions" and named)):
@@ -126,7 +128,7 @@ def _event(
         account=reading.account,
         kind="direct" if place.direct else "group",
         chat=chat,
-        sender=_sender(_object(message, "author"), message.get("member"), is_bot=is_bot),
+        sender=_sender(mapping(message, "author"), message.get("member"), is_bot=is_bot),
         text=text,
         # Its first version, also when a gap is read after it was changed; see `changes.parse_edit`.
         dedupe_key=number,
@@ -138,7 +140,7 @@ def _event(
         private_notice=place.direct,
         sent_at=time_of(int(number)),
         attachments=attachments(message),
-        admitted=_admission(_id(_object(message, "author"), "id"), reading) if is_bot else None,
+        admitted=_admission(_id(mapping(message, "author"), "id"), reading) if is_bot else None,
     )
 
 
@@ -164,8 +166,8 @@ def _interaction(interaction: Mapping[str, Any], reading: Reading, place: Place)
     if not _may_be_answered(channel, reading, place):
         return Ignored("another channel")
     member = interaction.get("member")
-    user = _object(member if isinstance(member, Mapping) else interaction, "user")
-    answers = Answers(application=_id(interaction, "application_id"), token=_text(interaction, "token"))
+    user = mapping(member if isinstance(member, Mapping) else interaction, "user")
+    answers = Answers(application=_id(interaction, "application_id"), token=text_of(interaction, "token"))
     return Event(
         platform="discord",
         instance=reading.instance,
@@ -184,7 +186,7 @@ def _interaction(interaction: Mapping[str, Any], reading: Reading, place: Place)
 
 
 def _command(data: Mapping[str, Any]) -> str:
-    name = _text(data, "name")
+    name = text_of(data, "name")
     options = data.get("options")
     listed = options if isinstance(options, list) else []
     values = [str(o.get("value", "")) for o in listed if isinstance(o, Mapping)]
@@ -214,7 +216,7 @@ def _admission(sender: str, reading: Reading) -> Admission | None:
 
 def _sender(author: Mapping[str, Any], member: object, *, is_bot: bool) -> Sender:
     nick = member.get("nick") if isinstance(member, Mapping) else None
-    username = _text(author, "username")
+    username = text_of(author, "username")
     name = scrub_surrogates(str(nick or author.get("global_name") or username))
     return Sender(_id(author, "id"), name, username or None, is_bot)
 
@@ -229,13 +231,6 @@ def _quoted(answered: Mapping[str, Any] | None) -> str | None:
     return (text if len(text) <= _QUOTE else text[:_QUOTE] + "…") or None
 
 
-def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = holder.get(key)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{key} is no object")  # noqa: TRY004  what came from outside is a wrong value
-    return value
-
-
 def _id(holder: Mapping[str, Any], key: str) -> str:
     """An id: digits, as text (https://discord.com/developers/docs/reference#snowflakes)."""
     value = holder.get(key)
@@ -243,11 +238,3 @@ def _id(holder: Mapping[str, Any], key: str) -> str:
     if not (text.isascii() and text.isdigit()) or len(text) > 20:
         raise ValueError(f"{key} is no id")
     return text
-
-
-def _text(holder: Mapping[str, Any], key: str) -> str:
-    """A text, empty where there is none. Halves of surrogate pairs, which nothing can store, are replaced."""
-    value = holder.get(key) or ""
-    if not isinstance(value, str):
-        raise ValueError(f"{key} is no text")  # noqa: TRY004  what came from outside is a wrong value
-    return scrub_surrogates(value)

@@ -6,6 +6,8 @@ Source: https://discord.com/developers/docs/resources/message#create-message .
 from __future__ import annotations
 
 import hashlib
+import re
+from pathlib import PurePath
 from typing import Any
 
 from adapters.discord.answers import Answers
@@ -30,6 +32,7 @@ _SILENT = {"parse": [], "replied_user": False}
 """Nobody is pinged by what a model writes."""
 _DAY = 1440
 _LONGEST_NAME = 1024
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _INVALID_FORM, _NO_HISTORY, _SYSTEM_MESSAGE = 50035, 160002, 50021
 
 
@@ -66,10 +69,16 @@ def shown_body(piece: Piece, *, again: bool = False) -> dict[str, Any]:
     text = f"{AGAIN}{piece.text}".strip() if again else piece.text
     body = text_body(text)
     if piece.file is not None:
-        body["attachments"] = [{"id": "0", "filename": piece.file.name[:_LONGEST_NAME]}]
+        body["attachments"] = [_attachment(piece.file.name[:_LONGEST_NAME])]
         if not text:
             del body["content"]
     return body
+
+
+def _attachment(name: str) -> dict[str, str]:
+    """Discord writes names anew that have more than letters, digits and a few marks; the title keeps them."""
+    told = {"id": "0", "filename": name}
+    return told if _PLAIN_NAME.fullmatch(name) else {**told, "title": PurePath(name).stem}
 
 
 def message_body(piece: Piece, key: str, *, again: bool, reference: str) -> dict[str, Any]:

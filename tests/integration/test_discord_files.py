@@ -50,7 +50,7 @@ async def test_DC_05_files_are_fetched_without_the_token_and_say_what_they_are(
     async with running(discord_peer, desk) as adapter:
         event = await heard(discord_peer, desk, files=[PICTURE, File("n.txt", "text/plain", b"note")])
         assert [(a.kind, a.name, a.mime, a.size) for a in event.attachments] == [
-            ("image", "a_photo.png", "image/png", len(BYTES)),
+            ("image", "a photo.png", "image/png", len(BYTES)),
             ("document", "n.txt", "text/plain", 4),
         ]
         assert [await fetched(adapter, event, n) for n in (0, 1)] == [BYTES, b"note"]
@@ -163,7 +163,7 @@ async def test_DC_04_a_file_goes_out_with_its_caption_and_alone(
     assert (first["content"], first["allowed_mentions"]["parse"]) == ("**Done** @everyone", [])
     assert "content" not in second
     assert [data == BYTES for _, data in discord_peer.files("5")] == [True, True]
-    assert first["attachments"] == [{"id": "0", "filename": report.name}]
+    assert first["attachments"] == [{"id": "0", "filename": report.name, "title": 'a "week" überblick\n'}]
     assert first["files"] == [("a %22week%22 überblick%0A.pdf", "application/pdf", len(BYTES))]
     assert discord_peer.violations == []
 

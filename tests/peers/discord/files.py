@@ -9,7 +9,8 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from aiohttp import BodyPartReader, web
@@ -27,6 +28,12 @@ class File:
     mime: str
     data: bytes
     seconds: float | None = None
+    title: str = ""
+
+    @property
+    def served_name(self) -> str:
+        """As Discord writes it: letters, digits and a few marks."""
+        return re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> "File":
@@ -61,16 +68,18 @@ class Cdn:
         """The attachment object, with an address that holds so many seconds from now."""
         channel, file = self._files[number]
         end = f"{int(time.time() + holds):x}"
-        where = f"/attachments/{channel}/{number}/{file.name.replace(' ', '_')}"
+        where = f"/attachments/{channel}/{number}/{file.served_name}"
         signed = f"?ex={end}&is={int(time.time()):x}&hm={self._secret}{end}&"
         found: dict[str, Any] = {
             "id": number,
-            "filename": file.name.replace(" ", "_"),
+            "filename": file.served_name,
             "size": len(file.data),
             "url": f"{self._base()}{where}{signed}",
             "proxy_url": f"{self._base()}{where}{signed}",
             "content_type": file.mime,
         }
+        if file.title or file.served_name != file.name:
+            found["title"] = file.title or PurePath(file.name).stem
         return found if file.seconds is None else {**found, "duration_secs": file.seconds, "waveform": "AAAA"}
 
     def again(self, told: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +112,8 @@ async def read_call(request: web.Request) -> tuple[Any, list[Upload]]:
     """The body of a call and the files in it."""
     if not request.content_type.startswith("multipart/"):
         return json.loads(await request.read() or b"null"), []
-    body, uploads = None, []
+    body: Any = None
+    uploads = []
     async for part in await request.multipart():
         assert isinstance(part, BodyPartReader)
         data = bytes(await part.read())
@@ -112,7 +122,8 @@ async def read_call(request: web.Request) -> tuple[Any, list[Upload]]:
         else:
             mime = part.headers.get("Content-Type", "")
             uploads.append(Upload(part.name or "", File(part.filename or "", mime, data)))
-    return body, uploads
+    titles = {a.get("id"): a.get("title") or "" for a in (body or {}).get("attachments") or ()}
+    return body, [replace(u, file=replace(u.file, title=titles.get(u.part[6:-1], ""))) for u in uploads]
 
 
 def upload_breaches(call: str, body: Any, uploads: list[Upload], request: web.Request) -> list[str]:

@@ -6,6 +6,7 @@ import secrets
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,12 +41,13 @@ class Connection:
         async with self._lock:
             if self.socket.closed:
                 return
-            if self._deflate is None:
-                await self.socket.send_str(raw.decode())
-            else:
-                await self.socket.send_bytes(
-                    self._deflate.compress(raw) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
-                )
+            with suppress(ConnectionError):  # cut meanwhile
+                if self._deflate is None:
+                    await self.socket.send_str(raw.decode())
+                else:
+                    await self.socket.send_bytes(
+                        self._deflate.compress(raw) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+                    )
 
     def cut(self) -> None:
         """Drop it without a word."""
