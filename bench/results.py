@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 from bench.figure import Figure
 from bench.machine import describe
 
-__all__ = ["table", "write", "write_soak"]
+__all__ = ["table", "write", "write_soak", "write_storm"]
 
 _HERE = Path(__file__).parent
 _SOAK_FILE = _HERE / "soak.json"
+_STORM_FILE = _HERE / "storm.json"
 _PACKAGES = ("aiohttp", "httpx", "uvloop", "python-telegram-bot", "pydantic")
 _HEAD = """# Figures
 
@@ -47,6 +50,18 @@ the end is {growth:.3f} times that after each session was visited once (bound: 1
 |---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}
 """
+_STORM = """
+## Storm
+
+Measured by `python -m bench.storm --write` on {date}: {machine}; Python {python}. Messages over all platforms at once
+({asked}), all peers in one process beside the daemon; one message in twenty meets a fault: {troubles}. *Unheard* are calls
+that the platform carried out without our hearing of it: their messages are sent again and marked (`resend`), or given up and
+reported (`drop`).
+
+| mode | messages | s | RSS, MB | at the end | unheard | marked | doubled | lost | not reported | wrong | others |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+{rows}
+"""
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -67,15 +82,24 @@ def write(figures: Sequence[Figure]) -> None:
         for name, entry in peer["figures"].items()
     ]
     tail = _TAIL.format(text=peer["text"], rows="\n".join(rows))
-    (_HERE / "results.md").write_text(f"{head}{table(figures)}\n{tail}{_soak()}", encoding="utf-8")
+    (_HERE / "results.md").write_text(f"{head}{table(figures)}\n{tail}{_soak()}{_storm()}", encoding="utf-8")
 
 
 def write_soak(record: dict[str, Any]) -> None:
     """Keep what a soak came to, and show it in bench/results.md."""
-    _SOAK_FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    _keep(_SOAK_FILE, record)
+
+
+def write_storm(record: dict[str, Any]) -> None:
+    """Keep what a storm came to, and show it in bench/results.md."""
+    _keep(_STORM_FILE, record)
+
+
+def _keep(file: Path, record: dict[str, Any]) -> None:
+    file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     results = _HERE / "results.md"
-    before = results.read_text(encoding="utf-8").partition("\n## Soak\n")[0]
-    results.write_text(f"{before.rstrip()}\n{_soak()}", encoding="utf-8")
+    before = re.split(r"\n## (?:Soak|Storm)\n", results.read_text(encoding="utf-8"))[0]
+    results.write_text(f"{before.rstrip()}\n{_soak()}{_storm()}", encoding="utf-8")
 
 
 def _soak() -> str:
@@ -100,6 +124,41 @@ def _soak_row(sample: dict[str, Any]) -> str:
     cells += [sample[name] for name in ("fds", "threads", "tasks", "children")]
     cells += [f"{sample[name] / 1e6:.1f}" for name in ("database", "wal", "transcripts", "index")]
     return f"| {' | '.join(str(cell) for cell in [*cells, round(sample['logs'] / 1000)])} |"
+
+
+def _storm() -> str:
+    if not _STORM_FILE.exists():
+        return ""
+    record: dict[str, Any] = json.loads(_STORM_FILE.read_text(encoding="utf-8"))
+    first = record["runs"][0]
+    kinds: Counter[str] = Counter()
+    for name, number in first["troubles"].items():
+        kinds[name.split()[1]] += number
+    return _STORM.format(
+        **record["machine"],
+        asked=_counted(first["asked"]),
+        troubles=_counted(kinds),
+        rows="\n".join(_storm_row(run) for run in record["runs"]),
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items())
+
+
+def _storm_row(run: dict[str, Any]) -> str:
+    samples = run["samples"]
+    cells = [
+        f"`{run['load']['mode']}`",
+        f"{sum(run['asked'].values()):,}",
+        f"{samples[-1]['seconds']:.0f}",
+        f"{max(sample['rss'] for sample in samples)}",
+        f"{samples[-1]['rss']}",
+        *(run[name] for name in ("unheard", "marked", "doubled", "lost", "unreported")),
+        len(run["wrong"]),
+        run["others_cores"],
+    ]
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
 def _peer() -> dict[str, Any]:
