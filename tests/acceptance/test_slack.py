@@ -81,9 +81,13 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     await slack.push(f"{US} {'word ' * 1800}", "C3", ts="120.1")
     await slack.wait_for(lambda: len(slack.texts("C3", "120.1")) == 3)
 
-    # SL-15: a message with a file is a message
-    await slack.push_files(slack.files.add("a.txt", b"a word", "text/plain"), text="see it", channel="D2")
-    await slack.wait_text("D2", "see it")
+    # SL-15: a message with a file is a message, also without a word; what cannot be had is told
+    slack.files.add("gone.pdf", b"x", "application/pdf", mode="tombstone")
+    gone, kept = slack.files.by_id["F1"], slack.files.add("a.txt", b"a sly word", "text/plain")
+    await slack.push_files(gone, kept, channel="D2")
+    await slack.wait_text("D2", "")
+    assert "a sly word" in str(house.asked())
+    assert "it was deleted in Slack" in str(house.asked())
 
     await slack.push_command("asked by &lt;command&gt;", "C4")
     await slack.wait_text("C4", "asked by <command>")
