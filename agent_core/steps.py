@@ -119,20 +119,20 @@ def asked_again(inputs: Iterable[JSONObject]) -> TurnInput | None:
     """The stored inputs of a turn as one, to be asked again; `None` for nothing."""
     kept = list(inputs)
     text = "\n".join(t for i in kept if (t := str(i.get("text", ""))))
-    files = tuple(
-        GivenFile(f["file"] and StoredFile.from_json(f["file"]), f.get("text", ""), f.get("note", ""))
-        for i in kept
-        for f in i.get("files", ())
-    )
+    files = tuple(given for i in kept for given in _files(i))
     return TurnInput(text, "", files=files) if text or files else None
 
 
 def title_of_inputs(inputs: Iterable[JSONObject]) -> str:
-    """The words of a turn's inputs, of those without any the names of their files."""
-    return " ".join(
-        str(i.get("text", "")) or " ".join(f["file"]["name"] for f in i.get("files", ()) if f["file"])
-        for i in inputs
-    )
+    """The words of a turn's inputs, of those without any what their files are known by."""
+    return " ".join(str(i.get("text", "")) or " ".join(f.title for f in _files(i)) for i in inputs)
+
+
+def _files(kept: JSONObject) -> list[GivenFile]:
+    return [
+        GivenFile(f["file"] and StoredFile.from_json(f["file"]), f.get("text", ""), f.get("note", ""))
+        for f in kept.get("files", ())
+    ]
 
 
 def answer_step(message: Message, usage: Usage) -> Step:

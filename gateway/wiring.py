@@ -251,7 +251,10 @@ async def examine(home: Home, *, fix: bool) -> list[JSONObject]:
     try:
         if fix:
             await doctor.mend_transcripts(store, home.root)
-        return [asdict(finding) for finding in await doctor.check(store, home.root)]
+        return [
+            *(asdict(finding) for finding in await doctor.check(store, home.root)),
+            *await _look_at_files(store, home),
+        ]
     finally:
         await store.aclose()
 
@@ -260,7 +263,27 @@ async def look_at_store(store: Store, home: Home) -> list[JSONObject]:
     """What `hermes doctor` finds in a store that is in use; nothing is mended."""
     from agent_core.store import doctor
 
-    return [asdict(finding) for finding in await doctor.check(store, home.root)]
+    return [
+        *(asdict(finding) for finding in await doctor.check(store, home.root)),
+        *await _look_at_files(store, home),
+    ]
+
+
+async def _look_at_files(store: Store, home: Home) -> list[JSONObject]:
+    """Whether the files are there which something open needs; others go by age and quota. Nothing where there are none."""
+    named = await files_named(store, 0.0)
+    lying = await asyncio.to_thread(lambda: {p.name for p in home.media.glob("??/*")})
+    if not lying and not named.held and not named.recent:
+        return []
+    lost, gone = set(named.held) - lying, set(named.recent) - set(named.held) - lying
+    if lost:
+        detail = (
+            f"{len(lost)} files that a waiting message, a running turn or an unsent reply needs are missing."
+        )
+    else:
+        passed = f"; {len(gone)} of earlier messages are no longer kept" if gone else ""
+        detail = f"All files that are needed are there ({len(lying)} are kept{passed})."
+    return [{"name": "files", "ok": not lost, "detail": detail, "fixable": False}]
 
 
 async def forget_sessions(

@@ -70,6 +70,13 @@ class GivenFile:
     text: str = ""
     note: str = ""
 
+    @property
+    def title(self) -> str:
+        """What people know it by: what was spoken, else its name; "" where it could not be had."""
+        if self.file is None:
+            return ""
+        return self.text if self.file.kind == "voice" and self.text else self.file.name
+
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:

@@ -108,7 +108,7 @@ async def _undo(request: CommandRequest) -> Reply:
     asked = await request.host.last_input(key)
     if asked is None:
         return Reply(request.say("nothing_to_undo"))
-    named = asked.text or ", ".join(given.file.name for given in asked.files if given.file is not None)
+    named = asked.text or ", ".join(given.title for given in asked.files if given.title)
     return Reply(request.say("undone", text=_short(named)), (request.host.undo(key),), forget=True)
 
 

@@ -14,6 +14,7 @@ from hermes.events import Attachment
 from tests.gatewayrig import OPEN, Rig, rig
 from tests.integration.test_gateway_files import Shelf
 from tests.peers.model import ModelPeer, fails, says
+from tests.peers.model.audio import HEARD
 
 NO_EYES = "Invalid content type. image_url is only supported by certain models."
 
@@ -169,3 +170,23 @@ async def test_a_refusal_for_another_reason_is_told_and_the_picture_is_shown_the
         await g.send("again")
         await g.answered(2)
         assert len(urls(model_peer)) == 1
+
+
+async def test_what_was_spoken_is_what_was_said(tmp_path: Path, model_peer: ModelPeer) -> None:
+    model_peer.script.add(says("buy milk"), fails(500), text=HEARD)
+    custom = f"{{base_url: '{model_peer.url}'}}"
+    config = (
+        f"{OPEN}\nllm: {{provider: custom, model: peer-model, custom: {custom}}}\n"
+        f"media: {{voice: {{provider: custom, base_url: '{model_peer.url}'}}}}\n"
+    )
+    adapter = Shelf(shelf={"say": b"OggS" + bytes(range(256)), "song": b"ID3\4" + bytes(range(256))})
+    async with rig(tmp_path / "home", config=config, adapter=adapter, as_configured=True) as g:
+        await g.send("", attachments=(Attachment("voice", "say"),))
+        assert (await g.answered(1))[0] == "echo: buy milk"
+        await g.quiet()
+        assert await g.rows("SELECT title FROM sessions") == [("buy milk",)]
+        await g.send("", attachments=(Attachment("audio", "song", "a [song].mp3"),))
+        await g.answered(2)
+        told = "[The recording a song .mp3 was not listened to: who does that cannot be reached.]"
+        assert last(model_peer) == told
+        await g.core.readers.aclose()
