@@ -76,7 +76,7 @@ async def test_hello_is_answered_by_a_small_process_that_names_itself_once(
     child = model.supervisor.child
     assert child is not None
     assert psutil.Process(child.pid).memory_info().rss < 400 * 1024**2
-    assert (psutil.Process(child.pid).nice(), psutil.Process().nice()) == (5, 0)
+    assert psutil.Process(child.pid).nice() == min(psutil.Process().nice() + 5, 19)
 
 
 async def test_a_history_of_any_length_and_script_fits(models: Path) -> None:
