@@ -5,7 +5,7 @@
     interrupt  the running turn stops at the next safe point, then it is handled
     collect    what came in meanwhile becomes one turn
 
-Parts of one paste that a client cut join one turn in every mode.
+Parts of one paste that a client cut join one turn in every mode, and so do those of an album.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from gateway.commands import parse_command
 from gateway.ledger import InboxRow
 
-__all__ = ["BURST_PAUSE", "PASTE_PAUSE", "gathered", "is_same_place", "pause_for"]
+__all__ = ["ALBUM_PAUSE", "BURST_PAUSE", "PASTE_PAUSE", "gathered", "is_same_place", "pause_for"]
 
 PASTE_UNITS = 4000
 """A text of so many UTF-16 units may be a part of a longer one: Telegram's clients cut at 4,096."""
 PASTE_PAUSE = 1.5
 """Seconds that the next part of a paste is waited for."""
+ALBUM_PAUSE = 1.0
+"""Seconds that the next part of an album is waited for."""
 BURST_PAUSE = 1.0
 """Seconds of silence that end a burst (collect)."""
 
@@ -51,13 +53,22 @@ def pause_for(row: InboxRow, mode: str) -> float:
     """Seconds to wait for what belongs to the row, before its turn begins."""
     if is_part(row):
         return PASTE_PAUSE
+    if row.event.album is not None and _plain(row):
+        return ALBUM_PAUSE
     return BURST_PAUSE if mode == "collect" and _plain(row) else 0.0
+
+
+def _follows(last: InboxRow, row: InboxRow) -> bool:
+    """Whether the row is the next part of what the last one is a part of."""
+    if row.event.sender.id != last.event.sender.id:
+        return False
+    return is_part(last) or (row.event.album is not None and row.event.album == last.event.album)
 
 
 def gathered(first: InboxRow, waiting: Sequence[object], mode: str) -> int:
     """How many of the rows that wait behind `first` join its turn.
 
-    They follow it without a gap, from the same chat, and are the same sender's (a paste), or anybody's (collect).
+    They follow it without a gap, from the same chat, and are the same sender's (a paste, an album), or anybody's (collect).
     """
     count = 0
     last = first
@@ -66,8 +77,7 @@ def gathered(first: InboxRow, waiting: Sequence[object], mode: str) -> int:
     for item in waiting:
         if not isinstance(item, InboxRow) or not _plain(item) or not is_same_place(first, item):
             break
-        same = item.event.sender.id == first.event.sender.id
-        if not (mode == "collect" or (is_part(last) and same)):
+        if not (mode == "collect" or _follows(last, item)):
             break
         count += 1
         last = item

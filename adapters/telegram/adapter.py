@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import structlog
 
 from adapters.markdown.live import settled
 from adapters.telegram.addressing import Account
 from adapters.telegram.client import BotApi
-from adapters.telegram.failures import Refused
+from adapters.telegram.fetching import fetched
+from adapters.telegram.outward import Outward
 from adapters.telegram.parse import Reading
 from adapters.telegram.polling import Polling
-from adapters.telegram.render import render
-from adapters.telegram.sending import chat_id, is_gone, is_unchanged, remedy, send_call, thread_id
-from adapters.telegram.settings import TelegramSettings
+from adapters.telegram.registration import Registration
+from adapters.telegram.render import render, render_file
+from adapters.telegram.settings import TelegramSettings, WebhookMode
+from adapters.telegram.taking import Seen, Taking
+from adapters.telegram.ways import LARGEST, LARGEST_LOCAL
 from adapters.troubles import Troubles
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
-from hermes.errors import AdapterError, Gone, OutcomeUnknown
-from hermes.events import Target
+from hermes.errors import AdapterError
+from hermes.events import Attachment, Event, Target
+from hermes.files import StoredFile
+
+if TYPE_CHECKING:
+    from aiohttp.web import UrlDispatcher
+
+    from adapters.telegram.requests import Endpoint
 
 __all__ = ["Telegram", "build"]
 
 _log = structlog.get_logger("adapters.telegram")
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")
 _MOST_COMMANDS = 100
+_SILENCE = 240.0
 
 
 def _is_group(chat: str) -> bool:
@@ -49,6 +59,7 @@ class Telegram:
         self._api = BotApi(
             settings.token.get_secret_value(), settings.base_url, settings.file_url(), context.network
         )
+        self._outward = Outward(self._api, context.stored)
         self.capabilities = Capabilities(
             typing=True,
             edits=True,
@@ -57,28 +68,41 @@ class Telegram:
         )
 
     async def run(self, intake: Intake) -> None:
-        """Poll until cancelled; failures that pass are waited out here. Raises `Unauthorized`."""
+        """Listen until cancelled; failures that pass are waited out here. Raises `Unauthorized`."""
         intake.state("connecting")
         troubles = Troubles(self._context.clock, self._context.instance, intake)
         account = await self._sign_in(troubles)
-        troubles.over()
-        intake.alive()
-        menu = asyncio.create_task(self._offer_commands(), name=f"commands {self._context.instance}")
+        settings, name = self._settings, self._context.instance
+        reading = Reading(name, account, settings.mention, settings.hear_reactions)
+        seen = Seen(self._api, self._context.clock) if settings.reactions == "ack" else None
+        beside = [asyncio.create_task(self._offer_commands(), name=f"commands {name}")]
+        if seen is not None:
+            beside.append(asyncio.create_task(seen.run(), name=f"seen {name}"))
         try:
-            reading = Reading(self._context.instance, account, self._settings.mention)
-            polling = Polling(self._api, reading, self._context.clock, self._settings.poll_timeout)
-            await polling.run(intake, troubles)
+            await self._listen(Taking(reading, seen), intake, troubles)
         finally:
-            menu.cancel()
-            await asyncio.wait((menu,))
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
 
-    async def _sign_in(self, troubles: Troubles) -> Account:
-        """Learn who we are. A webhook that another program has set is removed: it keeps us from polling."""
+    async def _listen(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
+        """Until cancelled. A webhook that another program has set is removed: it keeps us from polling."""
         while True:
             try:
-                me = await self._api.call("getMe")
                 await self._api.call("deleteWebhook")
-                return _account(me)
+                break
+            except AdapterError as e:
+                await troubles.met(e)
+        troubles.over()
+        intake.alive()
+        polling = Polling(self._api, taking, self._context.clock, self._settings.poll_timeout)
+        await polling.run(intake, troubles)
+
+    async def _sign_in(self, troubles: Troubles) -> Account:
+        """Learn who we are."""
+        while True:
+            try:
+                return _account(await self._api.call("getMe"))
             except AdapterError as e:
                 await troubles.met(e)
 
@@ -101,20 +125,21 @@ class Telegram:
         return render(markdown)
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:  # noqa: ARG002  the contract; Telegram has no key
-        """See `Adapter.send`. Refused formatting, a lost topic, a moved chat: one more try without each."""
-        call = send_call(target, piece, again=again)
-        notes: list[str] = []
-        while True:
-            try:
-                sent = await self._api.call("sendMessage", call.params())
-            except Refused as e:
-                found = remedy(call, e)
-                if found is None:
-                    raise
-                call, note = found
-                notes.append(note)
-            else:
-                return Receipt(_message_id(sent), "; ".join(notes) or None)
+        """See `Adapter.send`."""
+        return await self._outward.send(target, piece, again=again)
+
+    @property
+    def largest_file(self) -> int:
+        """See `FileAdapter.largest_file`; https://core.telegram.org/bots/api#sending-files ."""
+        return LARGEST if self._settings.local_files is None else LARGEST_LOCAL
+
+    def render_file(self, file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract
+        """See `FileAdapter.render_file`."""
+        return render_file(file, caption)
+
+    def fetch(self, event: Event, attachment: Attachment) -> AsyncGenerator[bytes, None]:  # noqa: ARG002  the contract
+        """See `FetchingAdapter.fetch`."""
+        return fetched(self._api, attachment.ref, self._settings.local_files)
 
     def render_live(self, markdown: str, target: Target) -> Piece | None:  # noqa: ARG002  the contract
         """See `EditingAdapter.render_live`: the first piece of what is settled."""
@@ -122,42 +147,47 @@ class Telegram:
         return pieces[0] if pieces else None
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
-        """See `EditingAdapter.edit`; https://core.telegram.org/bots/api#editmessagetext ."""
-        call = replace(send_call(target, piece, again=False), thread=None)
-        notes: list[str] = []
-        while True:
-            try:
-                await self._api.call("editMessageText", {**call.params(), "message_id": int(message_id)})
-            except Refused as e:
-                if is_unchanged(e):
-                    break
-                found = remedy(call, e)
-                if is_gone(e) or (found is not None and found[0].moved):
-                    raise Gone(str(e)) from e
-                if found is None:
-                    raise
-                call, note = found
-                notes.append(note)
-            else:
-                break
-        return Receipt(message_id, "; ".join(notes) or None)
+        """See `EditingAdapter.edit`."""
+        return await self._outward.edit(target, message_id, piece)
 
     async def typing(self, target: Target) -> None:
         """See `Adapter.typing`."""
-        params: dict[str, Any] = {"chat_id": chat_id(target), "action": "typing"}
-        if (thread := thread_id(target)) is not None:
-            params["message_thread_id"] = thread
-        await self._api.call("sendChatAction", params)
+        await self._outward.typing(target)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._api.aclose()
 
 
+class TelegramByWebhook(Telegram):
+    """One bot; Telegram posts to the shared HTTP server, at `/INSTANCE/updates`."""
+
+    def __init__(self, settings: TelegramSettings, hook: WebhookMode, context: AdapterContext) -> None:
+        super().__init__(settings, context)
+        self._hook = hook
+        self._endpoint: Endpoint | None = None
+        self.capabilities = replace(self.capabilities, silence=_SILENCE)
+
+    def mount(self, router: UrlDispatcher, intake: Intake) -> None:
+        """Add the address."""
+        from adapters.telegram.requests import Endpoint  # noqa: PLC0415  who polls serves no HTTP
+
+        instance = self._context.instance
+        self._endpoint = Endpoint(instance, self._hook.secret_token.get_secret_value(), intake)
+        router.add_post(f"/{instance}/updates", self._endpoint.handle)
+
+    async def _listen(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
+        if self._endpoint is not None:
+            self._endpoint.taking = taking
+        await Registration(self._api, self._hook, taking.reading, self._context.clock).run(intake, troubles)
+
+
 def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
     """Make the adapter."""
     if not isinstance(settings, TelegramSettings):
         raise TypeError(f"telegram got {type(settings).__name__}")
+    if settings.webhook is not None:
+        return TelegramByWebhook(settings, settings.webhook, context)
     return Telegram(settings, context)
 
 
@@ -165,9 +195,3 @@ def _account(me: object) -> Account:
     if isinstance(me, dict) and isinstance(me.get("id"), int):
         return Account(me["id"], str(me.get("username", "")))
     raise AdapterError("Telegram's answer to getMe has no id; check base_url.")
-
-
-def _message_id(sent: object) -> str:
-    if isinstance(sent, dict) and isinstance(sent.get("message_id"), int):
-        return str(sent["message_id"])
-    raise OutcomeUnknown("Telegram's answer to sendMessage has no message id.")

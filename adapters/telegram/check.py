@@ -33,9 +33,9 @@ async def check(settings: PlatformSettings, network: Network) -> Account:
     url = hook.get("url") if isinstance(hook, dict) else None
     notes = (
         (
-            f"Another program has set a webhook for this bot ({_host(str(url))}); Hermes removes it when it starts.",
+            f"Another program has set a webhook for this bot ({_host(str(url))}); Hermes takes its place when it starts.",
         )
-        if url
+        if url and (settings.webhook is None or url != settings.webhook.url)
         else ()
     )
     return Account(f"@{me.get('username') or me['id']}", notes)

@@ -11,7 +11,8 @@ import json
 import logging
 import ssl
 import warnings
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import httpx
@@ -21,6 +22,8 @@ from telegram.request import HTTPXRequest
 from telegram.warnings import PTBUserWarning
 
 from adapters.telegram.failures import failure
+from adapters.telegram.form import Upload
+from adapters.telegram.transfer import UNSENT, Transfer
 from hermes.config import Network
 from hermes.errors import AdapterError, OutcomeUnknown, Unreachable
 
@@ -30,16 +33,8 @@ __all__ = ["BotApi"]
 warnings.filterwarnings("ignore", message=".*do_api_request", category=PTBUserWarning)
 
 _CONNECT, _ANSWER, _POOL = 10.0, 30.0, 30.0  # seconds
-_CONNECTIONS = 256
+_CONNECTIONS, _FILES = 256, 8
 _TALKATIVE = ("httpx", "telegram.Bot")  # loggers that write addresses, and so the token
-_UNSENT = (
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.ProxyError,
-    httpx.UnsupportedProtocol,
-    httpx.LocalProtocolError,
-)
 
 
 class _Failed(TelegramError):
@@ -77,14 +72,14 @@ class _Request(HTTPXRequest):
 
 
 class BotApi:
-    """Calls methods of the Bot API. Polls have their own connections. Opens itself at the first call."""
+    """Calls methods of the Bot API. Polls and files have their own connections. Opens itself at the first call."""
 
     def __init__(self, token: str, base_url: str, base_file_url: str, network: Network) -> None:
         self._token = token
         self._base_url = base_url
         self._base_file_url = base_file_url
         self._network = network
-        self._bot: Bot | None = None
+        self._open_ones: tuple[Bot, Transfer] | None = None
         self._requests: tuple[_Request, ...] = ()
         self._opening = asyncio.Lock()
         self._closed = False
@@ -98,7 +93,7 @@ class BotApi:
         Raises `Unreachable` when no byte was sent, `OutcomeUnknown` when the answer did not come within
         `answer_within` seconds or makes no sense, else what `failures.failure` says.
         """
-        bot = self._bot or await self._open()
+        bot, _ = self._open_ones or await self._open()
         try:
             return await bot.do_api_request(method, dict(params or {}), read_timeout=answer_within)
         except _Failed as e:
@@ -106,33 +101,47 @@ class BotApi:
         except TelegramError as e:
             raise OutcomeUnknown(f"Telegram's answer to {method} could not be read.") from e
 
+    async def upload(self, method: str, params: Mapping[str, Any], upload: Upload) -> Any:  # noqa: ANN401  JSON
+        """The `result` of a method that takes a file. Raises what `Transfer.upload` does."""
+        _, transfer = self._open_ones or await self._open()
+        return await transfer.upload(method, params, upload)
+
+    async def download(self, path: str) -> AsyncGenerator[bytes, None]:
+        """The bytes of a file, by the path that getFile tells. Raises what `Transfer.download` does."""
+        _, transfer = self._open_ones or await self._open()
+        async with aclosing(transfer.download(path)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
     async def aclose(self) -> None:
         """Close all connections. Calls after that raise `Unreachable`."""
         self._closed = True
         async with self._opening:
-            requests, self._requests, self._bot = self._requests, (), None
+            opened, self._open_ones = self._open_ones, None
+            requests, self._requests = self._requests, ()
             for request in requests:
                 await request.shutdown()
+            if opened is not None:
+                await opened[1].aclose()
         for name in _TALKATIVE:
             logging.getLogger(name).removeFilter(self._mask)
 
-    async def _open(self) -> Bot:
+    async def _open(self) -> tuple[Bot, Transfer]:
         async with self._opening:
             if self._closed:
                 raise Unreachable("The connection to Telegram is closed.")
-            if self._bot is not None:
-                return self._bot
-            for name in _TALKATIVE:
-                logging.getLogger(name).addFilter(self._mask)
-            # Reading CA files blocks.
-            self._requests, bot = await asyncio.to_thread(self._build)
-            self._bot = bot
-            return bot
+            if self._open_ones is None:
+                for name in _TALKATIVE:
+                    logging.getLogger(name).addFilter(self._mask)
+                # Reading CA files blocks.
+                self._open_ones = await asyncio.to_thread(self._build)
+            return self._open_ones
 
-    def _build(self) -> tuple[tuple[_Request, ...], Bot]:
+    def _build(self) -> tuple[Bot, Transfer]:
         context = _tls(self._base_url, self._network)
         proxy = self._network.proxy_for(httpx.URL(self._base_url).host)
         polling, calling = (_request(size, proxy, context) for size in (2, _CONNECTIONS))
+        self._requests = (polling, calling)
         bot = Bot(
             self._token,
             base_url=self._base_url,
@@ -140,7 +149,9 @@ class BotApi:
             request=calling,
             get_updates_request=polling,
         )
-        return (polling, calling), bot
+        limits = httpx.Limits(max_connections=_FILES, max_keepalive_connections=1)
+        client = httpx.AsyncClient(proxy=proxy, limits=limits, trust_env=False, verify=context)
+        return bot, Transfer(client, f"{self._base_url}{self._token}", f"{self._base_file_url}{self._token}")
 
 
 class _Mask(logging.Filter):
@@ -184,6 +195,6 @@ def _tls(base_url: str, network: Network) -> ssl.SSLContext:
 
 def _lost(method: str, cause: BaseException | None) -> AdapterError:
     kind = type(cause).__name__
-    if isinstance(cause, _UNSENT):
+    if isinstance(cause, UNSENT):
         return Unreachable(f"Telegram could not be reached for {method} ({kind}).")
     return OutcomeUnknown(f"Telegram's answer to {method} was lost ({kind}).")

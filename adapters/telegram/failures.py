@@ -63,6 +63,8 @@ def _verdict(body: bytes) -> Mapping[str, Any] | None:
 
 
 def _without_verdict(method: str, status: int) -> AdapterError:
+    if status == 413:
+        return Rejected(f"A server before Telegram takes nothing as large as what {method} was to send.")
     if status >= 500:
         return OutcomeUnknown(f"A server before Telegram answered {method} with HTTP {status}.")
     return NotTaken(

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import structlog
 
 from adapters.telegram.client import BotApi
-from adapters.telegram.parse import ALLOWED_UPDATES, Reading, parse_update, update_id
+from adapters.telegram.parse import allowed_updates, update_id
+from adapters.telegram.taking import Taking
 from adapters.troubles import Troubles
 from hermes import failpoint
 from hermes.adapter import Intake
@@ -64,12 +65,13 @@ class Offset:
 class Polling:
     """One run of the loop for one account."""
 
-    def __init__(self, api: BotApi, reading: Reading, clock: Clock, timeout: float) -> None:
+    def __init__(self, api: BotApi, taking: Taking, clock: Clock, timeout: float) -> None:
         self._api = api
-        self._reading = reading
+        self._taking = taking
+        self._reading = taking.reading
         self._clock = clock
         self._timeout = timeout
-        self._name = f"offset:{reading.account.id}"
+        self._name = f"offset:{taking.reading.account.id}"
 
     async def run(self, intake: Intake, troubles: Troubles) -> None:
         """Poll until cancelled. Raises `Unauthorized`."""
@@ -101,7 +103,7 @@ class Polling:
         return 0 if troubles.failures else self._timeout
 
     async def _poll(self, offset: Offset | None, patience: float) -> Sequence[Any]:
-        params: dict[str, Any] = {"timeout": int(patience), "allowed_updates": list(ALLOWED_UPDATES)}
+        params: dict[str, Any] = {"timeout": int(patience), "allowed_updates": allowed_updates(self._reading)}
         if offset is not None:
             params["offset"] = offset.value
         updates = await self._api.call("getUpdates", params, answer_within=patience + _SLACK)
@@ -121,13 +123,14 @@ class Polling:
 
     async def _take(self, updates: Sequence[Any], intake: Intake) -> Offset:
         """Store a batch, however long it takes; return where to go on."""
-        items = [parse_update(update, self._reading) for update in updates]
+        items = self._taking.read(updates)
         failpoint.reached("intake.parsed")
         highest = max(number for update in updates if (number := update_id(update)) is not None)
         offset = Offset(highest + 1, self._clock.time())
         watermark = Watermark(self._reading.instance, self._name, offset.to_text())
-        await self._stubbornly(intake, lambda: intake.take(items, watermark))
+        verdicts = await self._stubbornly(intake, lambda: intake.take(items, watermark))
         failpoint.reached("intake.acknowledged")
+        self._taking.taken(items, verdicts)
         return offset
 
     async def _stored(self, intake: Intake) -> str | None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from adapters.markdown.entities import Entity, render_entities
+from adapters.markdown.entities import Entity, FormattedPiece, render_entities
 from adapters.markdown.split import utf16_len
 from hermes.adapter import Piece
+from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
-__all__ = ["AGAIN", "marked", "render"]
+__all__ = ["AGAIN", "marked", "render", "render_file"]
 
 LIMIT = 4096
 """UTF-16 units of one message. https://core.telegram.org/bots/api#sendmessage"""
+
+CAPTION = 1024
+"""UTF-16 units of a caption. https://core.telegram.org/bots/api#sendphoto"""
 
 AGAIN = "↻ "
 """Stands before a piece whose earlier try may have arrived."""
@@ -21,8 +26,20 @@ AGAIN = "↻ "
 
 def render(markdown: str) -> Sequence[Piece]:
     """The pieces of a reply, in order, each with room for `AGAIN`; none for blank text."""
-    pieces = render_entities(markdown, LIMIT, reserve=utf16_len(AGAIN))
-    return [Piece(piece.text, {"entities": [_wire(entity) for entity in piece.entities]}) for piece in pieces]
+    return [_worded(piece) for piece in render_entities(markdown, LIMIT, reserve=utf16_len(AGAIN))]
+
+
+def render_file(file: StoredFile, caption: str) -> Sequence[Piece]:
+    """The file with its caption; one that is too long follows it whole, as messages."""
+    said = render_entities(caption, CAPTION, reserve=utf16_len(AGAIN))
+    if len(said) > 1:
+        return [Piece("", {"entities": []}, file), *render(caption)]
+    first = _worded(said[0]) if said else Piece("", {"entities": []})
+    return [replace(first, file=file)]
+
+
+def _worded(piece: FormattedPiece) -> Piece:
+    return Piece(piece.text, {"entities": [_wire(entity) for entity in piece.entities]})
 
 
 def marked(text: str, entities: Sequence[Any]) -> tuple[str, list[Any]]:

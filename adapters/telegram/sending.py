@@ -10,6 +10,7 @@ from typing import Any
 
 from adapters.telegram.failures import Refused
 from adapters.telegram.render import marked
+from adapters.telegram.ways import Way, is_about_the_file, ways
 from hermes.adapter import Piece
 from hermes.errors import Rejected
 from hermes.events import Target
@@ -21,22 +22,37 @@ _GENERAL = "1"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One sendMessage. entities: `None` for a plain one; else the field is sent, also when it is empty."""
+    """One message. entities: `None` for a plain one; else the field is sent, also when it is empty.
+
+    ways: for a file, whose caption the text is: how it can go, the first one is tried.
+    """
 
     chat: int | str
     text: str
     entities: tuple[Any, ...] | None
     thread: int | None = None
     moved: bool = False
+    ways: tuple[Way, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """What is called."""
+        return self.ways[0].method if self.ways else "sendMessage"
 
     def params(self) -> dict[str, Any]:
-        """The method's parameters: https://core.telegram.org/bots/api#sendmessage."""
-        params: dict[str, Any] = {"chat_id": self.chat, "text": self.text}
-        if self.entities is not None:
-            params["entities"] = list(self.entities)
+        """The method's parameters, the file aside: https://core.telegram.org/bots/api#sendmessage, #sendphoto ..."""
+        params: dict[str, Any] = {"chat_id": self.chat, **self._said()}
+        if self.ways:
+            params |= self.ways[0].more
         if self.thread is not None:
             params["message_thread_id"] = self.thread
         return params
+
+    def _said(self) -> dict[str, Any]:
+        if self.ways and not self.text:
+            return {}
+        text, entities = ("caption", "caption_entities") if self.ways else ("text", "entities")
+        return {text: self.text, **({} if self.entities is None else {entities: list(self.entities)})}
 
 
 def send_call(target: Target, piece: Piece, *, again: bool) -> Call:
@@ -45,7 +61,8 @@ def send_call(target: Target, piece: Piece, *, again: bool) -> Call:
     text, listed = piece.text, entities if isinstance(entities, list) else []
     if again:
         text, listed = marked(text, listed)
-    return Call(chat_id(target), text, tuple(listed), thread_id(target))
+    found = ways(piece.file) if piece.file is not None else ()
+    return Call(chat_id(target), text, tuple(listed), thread_id(target), ways=found)
 
 
 def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
@@ -58,6 +75,8 @@ def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
         return replace(call, thread=None), f"topic {call.thread} is gone; sent without it"
     if call.entities is not None and ("can't parse" in told or "entit" in told):
         return replace(call, entities=None), "sent without formatting"
+    if len(call.ways) > 1 and is_about_the_file(told):
+        return replace(call, ways=call.ways[1:]), f"{call.method} was refused; sent by {call.ways[1].method}"
     return None
 
 

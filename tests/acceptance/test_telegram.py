@@ -117,8 +117,8 @@ async def test_TG_16_general_has_no_number_and_a_lost_topic_loses_no_text(house:
 async def test_what_is_no_text_gets_one_sentence_or_nothing(house: House) -> None:
     telegram = house.telegram
     await house.start()
-    telegram.push_photo(b"not looked at", chat=1)
-    assert "photo" in await telegram.wait_text(1, "text")
+    telegram.push_content({"story": {"chat": {"id": 1, "type": "private"}, "id": 7}}, chat=1)
+    assert "story" in await telegram.wait_text(1, "text")
     asked = telegram.push_text("as I wrote it", chat=2)
     await telegram.wait_text(2, "echo: as I wrote it")
     telegram.push_edited(asked["message"]["message_id"], "as I meant it", chat=2)

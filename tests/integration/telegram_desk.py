@@ -15,6 +15,7 @@ from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError, StoreUnavailable
 from hermes.events import Deleted, Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
+from hermes.files import StoredFile
 from hermes.testing import FakeClock
 from tests.peers.telegram import TelegramPeer
 
@@ -99,11 +100,28 @@ def _targets(text: str) -> Target:
     raise ConfigError(text)
 
 
-def make_adapter(peer: TelegramPeer, clock: Clock | None = None, **keys: Any) -> Telegram:
+def _nothing_stored(file: StoredFile) -> Path:
+    raise FileNotFoundError(file.name)
+
+
+def make_adapter(
+    peer: TelegramPeer,
+    clock: Clock | None = None,
+    *,
+    stored: Callable[[StoredFile], Path] = _nothing_stored,
+    **keys: Any,
+) -> Telegram:
     settings = {"type": "telegram", "token": peer.token, "base_url": peer.base_url, "rate": "off", **keys}
     commands = (CommandInfo("help", "What I can do"), CommandInfo("Not-Ok", "left out"), CommandInfo("x", ""))
     context = AdapterContext(
-        "telegram", clock or SystemClock(), Network(), HttpLimits(), Path("/nonexistent"), commands, _targets
+        "telegram",
+        clock or SystemClock(),
+        Network(),
+        HttpLimits(),
+        Path("/nonexistent"),
+        commands,
+        _targets,
+        stored,
     )
     adapter = build(TelegramSettings.model_validate(settings), context)
     assert isinstance(adapter, Telegram)

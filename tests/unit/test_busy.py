@@ -1,24 +1,28 @@
 """What is waited for before a turn begins."""
 
+import itertools
+from typing import Any
+
 import pytest
 
-from gateway.busy import BURST_PAUSE, PASTE_PAUSE, gathered, pause_for
+from gateway.albums import as_one
+from gateway.busy import ALBUM_PAUSE, BURST_PAUSE, PASTE_PAUSE, gathered, pause_for
 from gateway.ledger import InboxRow
-from hermes.events import Event, Sender
+from hermes.events import Attachment, Event, Sender
+
+_IDS = itertools.count(1)
 
 
-def row(kind: str, text: str) -> InboxRow:
+def row(kind: str, text: str, **fields: Any) -> InboxRow:
     event = Event(
         platform=kind,
         instance=kind,
         account="a",
         kind=kind,  # type: ignore[arg-type]
-        chat="1",
-        sender=Sender("1"),
         text=text,
-        dedupe_key=text,
+        **{"chat": "1", "sender": Sender("1"), "dedupe_key": text, **fields},
     )
-    return InboxRow(1, "t", event, "s", "main", "listed", 0.0)
+    return InboxRow(next(_IDS), "t", event, "s", "main", "listed", 0.0)
 
 
 LONG = "a" * 4096
@@ -45,3 +49,43 @@ def test_a_cut_text_joins_and_a_whole_one_does_not() -> None:
     assert (
         gathered(row("terminal", "one"), [row("terminal", "two"), row("terminal", "/stop")], "collect") == 1
     )
+
+
+# -- albums ------------------------------------------------------------------------------------------
+
+
+def photo(number: int, text: str = "", *, album: str | None = "a", sender: str = "7") -> InboxRow:
+    """One part of an album, under the message id `number`."""
+    return row(
+        "group",
+        text,
+        album=album,
+        message_id=str(number),
+        sender=Sender(sender),
+        attachments=(Attachment("image", f"f{number}"),),
+    )
+
+
+def test_TG_19_the_parts_of_an_album_are_waited_for_and_join() -> None:
+    assert pause_for(photo(31), "queue") == ALBUM_PAUSE
+    assert pause_for(row("group", "/new", album="a"), "queue") == 0.0
+    others = [photo(31), photo(33), photo(34, album="b")]
+    assert gathered(photo(32, "compare"), others, "queue") == 2
+    assert gathered(photo(32), [photo(31, sender="8"), photo(33)], "queue") == 0
+    assert gathered(photo(32), [photo(31, album=None)], "queue") == 0
+    assert gathered(photo(32, album=None), [photo(31, album=None)], "queue") == 0
+
+
+def test_TG_19_an_album_is_one_message_in_the_platforms_order() -> None:
+    (whole,) = as_one([photo(32, "compare"), photo(31), photo(33)])
+    assert whole.event.text == "compare"
+    assert [file.ref for file in whole.event.attachments] == ["f31", "f32", "f33"]
+    assert whole.event.message_id == "31"
+
+
+def test_what_is_no_album_stays_as_it_is() -> None:
+    rows = [photo(9, "a", album=None), photo(8, "b", album=None), photo(7, "c"), photo(6, "d", album="b")]
+    assert as_one(rows) == rows
+    assert as_one([]) == []
+    alone = [row("direct", "x"), row("direct", "y")]
+    assert as_one(alone) == alone

@@ -19,6 +19,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 SECRETS = {
     "TELEGRAM_TOKEN": "123456789:AAbbCC",
     "TELEGRAM_BOT_TOKEN": "123456789:AAbbCC",
+    "TELEGRAM_WEBHOOK_SECRET": "a-Secret_1",
     "DISCORD_TOKEN": "a-token",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",

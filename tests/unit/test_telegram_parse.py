@@ -242,16 +242,21 @@ def test_a_chosen_quote_wins_and_long_ones_are_cut() -> None:
 @pytest.mark.parametrize(
     ("fields", "what"),
     [
-        ({"photo": [{"file_id": "a"}]}, "photo"),
-        ({"voice": {"file_id": "a"}}, "voice message"),
+        ({"game": {"title": "g"}}, "game"),
+        ({"story": {"id": 1}}, "story"),
+        ({"rich_message": {"blocks": []}}, "formatted message"),
+        ({"paid_media": {"star_count": 5, "paid_media": [{"type": "preview"}]}}, "paid media"),
+        ({"photo": []}, "photo"),
+        ({"voice": {"file_id": 7}}, "voice message"),
         ({"animation": {}, "document": {}}, "animation"),
         ({"venue": {}, "location": {}}, "place"),
+        ({"location": {"latitude": "north", "longitude": 1}}, "location"),
         ({"sticker": {}}, "sticker"),
     ],
 )
-def test_media_without_text_is_named(fields: dict[str, Any], what: str) -> None:
+def test_what_neither_files_nor_words_can_be_had_of_is_named(fields: dict[str, Any], what: str) -> None:
     found = event(message(None, **fields))
-    assert (found.text, found.unsupported) == ("", what)
+    assert (found.text, found.attachments, found.unsupported) == ("", (), what)
 
 
 def test_a_caption_is_the_text() -> None:

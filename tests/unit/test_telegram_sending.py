@@ -1,11 +1,13 @@
 import pytest
 
 from adapters.telegram.failures import Refused
-from adapters.telegram.render import marked, render
+from adapters.telegram.render import marked, render, render_file
 from adapters.telegram.sending import Call, remedy, send_call, thread_id
+from adapters.telegram.ways import ways
 from hermes.adapter import Piece
 from hermes.errors import Rejected
 from hermes.events import Target
+from hermes.files import FileKind, StoredFile
 
 
 def utf16(text: str) -> int:
@@ -112,3 +114,77 @@ def test_a_moved_group_is_followed_once() -> None:
 )
 def test_other_refusals_stand(description: str) -> None:
     assert remedy(Call(5, "x", (), 88), refused(description)) is None
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+def stored(kind: FileKind = "image", mime: str = "image/png", size: int = 9) -> StoredFile:
+    return StoredFile("ab" * 32, kind, mime, "a.png", size)
+
+
+@pytest.mark.parametrize(
+    ("file", "methods"),
+    [
+        (stored(), ["sendPhoto", "sendDocument"]),
+        (stored(size=10_000_001), ["sendDocument"]),
+        (stored("image", "image/gif"), ["sendAnimation", "sendDocument"]),
+        (stored("image", "image/svg+xml"), ["sendDocument"]),
+        (stored("voice", "audio/ogg"), ["sendVoice", "sendDocument"]),
+        (stored("voice", "audio/mpeg"), ["sendVoice", "sendAudio", "sendDocument"]),
+        (stored("voice", "audio/wav"), ["sendDocument"]),
+        (stored("audio", "audio/mpeg"), ["sendAudio", "sendDocument"]),
+        (stored("audio", "audio/flac"), ["sendDocument"]),
+        (stored("video", "video/mp4"), ["sendVideo", "sendDocument"]),
+        (stored("video", "video/webm"), ["sendDocument"]),
+        (stored("document", "image/png"), ["sendDocument"]),
+    ],
+)
+def test_a_file_goes_by_its_kind_and_at_last_as_a_document(file: StoredFile, methods: list[str]) -> None:
+    assert [way.method for way in ways(file)] == methods
+
+
+def test_TG_21_a_long_caption_follows_the_file() -> None:
+    text = "word " * 300
+    first, *rest = render_file(stored(), text)
+    assert (first.text, first.file) == ("", stored())
+    assert [piece.text for piece in rest] == [text.strip()]
+    assert all(piece.file is None for piece in rest)
+
+
+def test_TG_22_captions_are_counted_in_utf16_units() -> None:
+    fits, too_long = "\U0001f3b2" * 511, "\U0001f3b2" * 600
+    assert [p.text for p in render_file(stored(), fits)] == [fits]
+    assert utf16(marked(fits, [])[0]) == 1024
+    assert [p.text for p in render_file(stored(), too_long)] == ["", too_long]
+
+
+def test_a_caption_is_formatted_and_a_blank_one_is_none() -> None:
+    (piece,) = render_file(stored(), "**b**")
+    params = send_call(Target("telegram", "5"), piece, again=False).params()
+    assert params == {
+        "chat_id": 5,
+        "caption": "b",
+        "caption_entities": [{"type": "bold", "offset": 0, "length": 1}],
+    }
+    (bare,) = render_file(stored(), " \n")
+    assert send_call(Target("telegram", "5"), bare, again=False).params() == {"chat_id": 5}
+    assert send_call(Target("telegram", "5"), bare, again=True).params()["caption"] == "↻ "
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Bad Request: PHOTO_INVALID_DIMENSIONS",
+        "Bad Request: IMAGE_PROCESS_FAILED",
+        "Bad Request: not enough rights to send photos to the chat",
+        "Bad Request: VOICE_MESSAGES_FORBIDDEN",
+    ],
+)
+def test_what_is_refused_as_a_photo_goes_as_a_document_once(description: str) -> None:
+    call = send_call(Target("telegram", "5"), Piece("c", {}, stored()), again=False)
+    found = remedy(call, refused(description))
+    assert found is not None
+    assert (found[0].method, found[0].params()["caption"]) == ("sendDocument", "c")
+    assert remedy(found[0], refused(description)) is None
+    assert remedy(Call(5, "x", ()), refused(description)) is None

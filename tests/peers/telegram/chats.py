@@ -40,6 +40,7 @@ class ShownMessage:
     date: int = field(default_factory=lambda: int(time.time()))
     deleted: bool = False
     versions: list[str] = field(default_factory=list)
+    reactions: list[str] = field(default_factory=list)
     wire: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -52,6 +53,7 @@ class ShownMessage:
         names = (
             "message_id", "chat_id", "text", "entities", "from_bot", "thread_id", "reply_to", "markup",
             "media", "file_name", "date", "deleted", "edits",
+            "reactions",
         )  # fmt: skip
         return {**{name: getattr(self, name) for name in names}, "file_size": len(self.file_data)}
 

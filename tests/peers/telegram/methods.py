@@ -20,13 +20,15 @@ from tests.peers.telegram.world import World
 
 TEXT_LIMIT = 4096
 CAPTION_LIMIT = 1024
+LARGEST_UPLOAD = 50 << 20
+LARGEST_PHOTO = 10 << 20
 MEDIA = {
     "sendPhoto": "photo", "sendDocument": "document", "sendVoice": "voice", "sendAudio": "audio",
     "sendVideo": "video", "sendAnimation": "animation", "sendSticker": "sticker",
     "sendVideoNote": "video_note",
 }  # fmt: skip
 _JUST_TRUE = (
-    "setMyDescription", "setMyShortDescription", "setMyName", "setChatMenuButton", "setMessageReaction",
+    "setMyDescription", "setMyShortDescription", "setMyName", "setChatMenuButton",
     "pinChatMessage", "unpinChatMessage", "unpinAllChatMessages", "leaveChat", "logOut", "close",
     "deleteMyCommands", "setMyDefaultAdministratorRights",
 )  # fmt: skip
@@ -45,7 +47,7 @@ class Methods:
             "getMe": lambda call: self._me(),
             "setWebhook": self._set_webhook,
             "deleteWebhook": self._delete_webhook,
-            "getWebhookInfo": lambda call: self._webhook_info(),
+            "getWebhookInfo": lambda call: world.hook.info(),
             "setMyCommands": self._set_commands,
             "getMyCommands": lambda call: world.commands,
             "getFile": lambda call: world.file_object(call.params["file_id"]),
@@ -61,6 +63,7 @@ class Methods:
             "deleteMessage": self._delete,
             "deleteMessages": self._delete_many,
             "answerCallbackQuery": self._answer_callback,
+            "setMessageReaction": self._react,
             **{name: self._send_media(name, kind) for name, kind in MEDIA.items()},
             **{name: lambda call: True for name in _JUST_TRUE},
         }
@@ -79,25 +82,18 @@ class Methods:
         return {**self.world.bot, **may}
 
     def _set_webhook(self, call: Checked) -> bool:
-        self.world.webhook_url = call.params["url"]
+        self.world.updates.allow(call.params.get("allowed_updates"))
+        self.world.hook.set(call.params["url"], call.params.get("secret_token", ""))
         return self._delete_pending(call)
 
     def _delete_webhook(self, call: Checked) -> bool:
-        self.world.webhook_url = ""
+        self.world.hook.set("")
         return self._delete_pending(call)
 
     def _delete_pending(self, call: Checked) -> bool:
         if call.params.get("drop_pending_updates"):
             self.world.updates.clear()
         return True
-
-    def _webhook_info(self) -> dict[str, Any]:
-        pending = len(self.world.updates.waiting)
-        return {
-            "url": self.world.webhook_url,
-            "has_custom_certificate": False,
-            "pending_update_count": pending,
-        }
 
     def _set_commands(self, call: Checked) -> bool:
         self.world.commands = call.params["commands"]
@@ -193,9 +189,14 @@ class Methods:
             raise Refused("Bad Request: wrong file identifier/HTTP URL specified")
         if not upload.data:
             raise Refused("Bad Request: file must be non-empty")
+        if len(upload.data) > LARGEST_UPLOAD and self.world.local_root is None:
+            raise Breach("Request Entity Too Large", 413)
         return upload
 
     def _show_media(self, message: ShownMessage, kind: str, upload: Upload) -> dict[str, Any]:
+        if kind == "photo" and len(upload.data) > LARGEST_PHOTO:
+            told = f"file of size {len(upload.data)} bytes is too big for a photo"
+            raise Breach(f"Bad Request: {told}; the maximum size is {LARGEST_PHOTO} bytes")
         message.media, message.file_name, message.file_data = kind, upload.filename, upload.data
         file_id = self.world.add_file(upload.data, f"{kind}s/{upload.filename}")
         stored = {"file_id": file_id, "file_unique_id": f"u{file_id}", "file_size": len(upload.data)}
@@ -248,6 +249,13 @@ class Methods:
 
     def _delete(self, call: Checked) -> bool:
         self.world.chat(call.params["chat_id"]).own(call.params["message_id"], "delete").deleted = True
+        return True
+
+    def _react(self, call: Checked) -> bool:
+        message = self.world.chat(call.params["chat_id"]).every.get(call.params["message_id"])
+        if message is None or message.deleted:
+            raise Refused("Bad Request: message to react not found")
+        message.reactions = [str(one.get("emoji")) for one in call.params.get("reaction", ())]
         return True
 
     def _delete_many(self, call: Checked) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tests.peers.journal import Changes
@@ -58,6 +58,21 @@ class UpdateQueue:
         """Drop what waits (deleteWebhook with drop_pending_updates)."""
         self.waiting.clear()
 
+    def take_out(self, update: Update) -> None:
+        """It was delivered to a webhook."""
+        if update in self.waiting:
+            self.waiting.remove(update)
+        self._wake()
+
+    def allow(self, kinds: Collection[str] | None) -> None:
+        """Kinds of updates that come from now on; `None`: those that come by default."""
+        self._allowed = frozenset(kinds or ()) or None
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Return once it holds; looked at when updates come and go."""
+        while not condition():
+            await self._changed.wait()
+
     async def poll(self, params: dict[str, Any]) -> list[Update]:
         """Answer one getUpdates. Raises `Refused` 409 when a newer poll has come meanwhile."""
         self.polls += 1
@@ -65,7 +80,7 @@ class UpdateQueue:
         mine = self._poll
         self._wake()
         if "allowed_updates" in params:
-            self._allowed = frozenset(params["allowed_updates"]) or None
+            self.allow(params["allowed_updates"])
         offset = int(params.get("offset", 0))
         self._confirm(offset)
         deadline = asyncio.get_running_loop().time() + min(float(params.get("timeout", 0)), _LONGEST_POLL)

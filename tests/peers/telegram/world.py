@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.peers.telegram.chats import Chat, Refused, ShownMessage, kind_of
 from tests.peers.telegram.entities import found_in
+from tests.peers.telegram.hook import Hook
+from tests.peers.telegram.media import described, folder
 from tests.peers.telegram.updates import Update, UpdateQueue
 
 BOT = {"id": 424242, "is_bot": True, "first_name": "Peer Bot", "username": "peer_bot"}
@@ -21,10 +23,20 @@ class World:
         self.chats: dict[int, Chat] = {}
         self.files: dict[str, tuple[str, bytes]] = {}
         self.commands: list[dict[str, Any]] = []
-        self.webhook_url = ""
+        self.hook = Hook(updates)
         self.callback_answers: list[dict[str, Any]] = []
         self.bot: dict[str, Any] = dict(BOT)
+        self.local_root: str | None = None
         self._message_id = 10
+
+    @property
+    def webhook_url(self) -> str:
+        """Where updates are posted; empty: nowhere. Another program may set it too."""
+        return self.hook.url
+
+    @webhook_url.setter
+    def webhook_url(self, url: str) -> None:
+        self.hook.set(url)
 
     # -- places and things -------------------------------------------------------------------------
 
@@ -67,7 +79,9 @@ class World:
         if file_id not in self.files:
             raise Refused("Bad Request: invalid file_id")
         path, data = self.files[file_id]
-        if len(data) > BIGGEST_DOWNLOAD:
+        if self.local_root is not None:  # a server that runs with --local tells where it keeps the file
+            path = f"{self.local_root}/{path}"
+        elif len(data) > BIGGEST_DOWNLOAD:
             raise Refused("Bad Request: file is too big")
         return {
             "file_id": file_id,
@@ -132,17 +146,47 @@ class World:
         sizes = [{**small, "width": 90, "height": 67}, {**large, "width": 1280, "height": 960}]
         return self._push_media(chat, {"photo": sizes, **fields}, caption, user)
 
+    def push_media(
+        self,
+        media: str,
+        data: bytes,
+        chat: int = 1,
+        *,
+        name: str = "",
+        caption: str = "",
+        user: int | None = None,
+        told: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> Update:
+        """A voice, audio, video, video_note, animation, document or sticker; `told`: more of what is said of it."""
+        stored = self._stored(data, f"{folder(media)}/{name or 'file'}")
+        return self._push_media(chat, {**described(media, stored, name, told), **fields}, caption, user)
+
     def push_voice(self, data: bytes, chat: int = 1, *, seconds: int = 3, user: int | None = None) -> Update:
         """A voice note."""
-        voice = {**self._stored(data, "voice/note.oga"), "duration": seconds, "mime_type": "audio/ogg"}
-        return self._push_media(chat, {"voice": voice}, "", user)
+        return self.push_media("voice", data, chat, name="note.oga", user=user, told={"duration": seconds})
 
     def push_document(
         self, data: bytes, chat: int = 1, *, name: str = "a.txt", caption: str = "", user: int | None = None
     ) -> Update:
         """A file."""
-        document = {**self._stored(data, f"documents/{name}"), "file_name": name, "mime_type": "text/plain"}
-        return self._push_media(chat, {"document": document}, caption, user)
+        return self.push_media("document", data, chat, name=name, caption=caption, user=user)
+
+    def push_content(self, content: Mapping[str, Any], chat: int = 1, *, user: int | None = None) -> Update:
+        """A message of another kind: `{"location": {...}}`, `{"poll": {...}}`."""
+        return self._push_message(chat, dict(content), user=user)
+
+    def push_reaction(self, message_id: int, emoji: str, chat: int = 1) -> Update:
+        """The person of a private chat reacts to a message; comes only to who asked for such updates."""
+        update = {
+            "chat": self.add_chat(chat).wire(),
+            "message_id": message_id,
+            "user": person(chat),
+            "date": int(time.time()),
+            "old_reaction": [],
+            "new_reaction": [{"type": "emoji", "emoji": emoji}],
+        }
+        return self.updates.push({"message_reaction": update})
 
     def push_callback(self, data: str, message_id: int, chat: int = 1, *, user: int | None = None) -> Update:
         """A person presses a button under a message of the bot."""
@@ -262,6 +306,9 @@ def push_from_json(world: World, order: Mapping[str, Any]) -> Update:
         "photo": world.push_photo,
         "voice": world.push_voice,
         "document": world.push_document,
+        "media": world.push_media,
+        "content": world.push_content,
+        "reaction": world.push_reaction,
         "callback": world.push_callback,
         "raw": world.push_raw,
         "migrate": world.migrate,
