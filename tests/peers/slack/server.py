@@ -3,16 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
-from tests.peers.faults import Fault, FaultPlan
-from tests.peers.journal import Changes, Journal
-from tests.peers.serving import LoopbackServer, cut
+from tests.peers.faults import Fault
+from tests.peers.platform import PlatformPeer
+from tests.peers.serving import cut
 from tests.peers.slack.control import routes
 from tests.peers.slack.files import File, Files, Refusal
 from tests.peers.slack.links import Envelope, Links
@@ -53,17 +53,11 @@ class Call:
         }
 
 
-class SlackPeer:
-    """A workspace on loopback with one app in it. `base_url` is what the client wants.
-
-    `violations` are calls that no correct client makes.
-    """
+class SlackPeer(PlatformPeer[Call]):
+    """A workspace on loopback with one app in it. `base_url` is what the client wants."""
 
     def __init__(self, port: int = 0, *, journal: Path | None = None) -> None:
-        self.faults = FaultPlan()
-        self.violations: list[str] = []
-        self.journal: Journal[Call] = Journal(journal)
-        self.changes = Changes()
+        super().__init__(self._application(), port, journal)
         self.world = World()
         self.files = Files(lambda: self.base)
         self.methods = Methods(self.world, self.files)
@@ -72,14 +66,8 @@ class SlackPeer:
         self.answers_responses = 5
         self.scopes = SCOPES
         self._spec = web_api()
-        self.server = LoopbackServer(self._application(), port)
 
     # -- life --------------------------------------------------------------------------------------
-
-    @property
-    def base(self) -> str:
-        """`http://127.0.0.1:PORT`."""
-        return self.server.base
 
     @property
     def base_url(self) -> str:
@@ -91,24 +79,10 @@ class SlackPeer:
         tokens = {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN}
         return {**tokens, "base_url": self.base_url, "allow_from": ["*"], "rate": "off", **more}
 
-    async def start(self) -> Self:
-        """Begin to serve."""
-        self.journal.start()
-        await self.server.start()
-        return self
-
-    async def stop(self) -> None:
-        """Close everything, complete the journal file."""
+    async def let_go(self) -> None:
+        """End every connection of Socket Mode."""
         self.server.stopping.set()
         await self.links.close()
-        await self.server.stop()
-        await self.journal.aclose()
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
 
     # -- what people do ----------------------------------------------------------------------------
 
@@ -142,26 +116,9 @@ class SlackPeer:
         """What the app shows there."""
         return self.channels[channel].texts(thread) if channel in self.channels else []
 
-    def calls(self, method: str | None = None, **match: Any) -> list[Call]:
-        """Calls of the journal in order of arrival, by method and by parameters."""
-        return [
-            call
-            for call in self.journal
-            if method in (None, call.method) and all(call.params.get(k) == v for k, v in match.items())
-        ]
-
-    async def wait_for(self, condition: Callable[[], bool], timeout: float = 10.0) -> None:
-        """Wait until `condition` holds; looked at when calls come or end, and at frames."""
-        await self.changes.wait_for(condition, timeout)
-
     async def wait_text(self, channel: str, contains: str, timeout: float = 10.0) -> str:
         """Wait until the app shows a text that contains these words in a channel; returns that text."""
-
-        def shown() -> list[str]:
-            return [text for text in self.texts(channel) if contains in text]
-
-        await self.wait_for(lambda: bool(shown()), timeout)
-        return shown()[0]
+        return await self.wait_among(lambda: self.texts(channel), contains, timeout)
 
     async def connected(self, times: int = 1) -> None:
         """Wait until there were so many connections and the newest is open."""
@@ -177,10 +134,13 @@ class SlackPeer:
         app = web.Application(client_max_size=64 << 20)
         app.add_routes(routes(self))
         app.router.add_route("*", "/api/{method}", self._handle)
-        app.router.add_get("/link", self.links.handle)
+        app.router.add_get("/link", self._link)
         app.router.add_post("/commands/{team}/{number}", self._respond)
         app.router.add_routes(Shelf(self).routes())
         return app
+
+    async def _link(self, request: web.Request) -> web.StreamResponse:
+        return await self.links.handle(request)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.server.count_connection(request)
@@ -212,25 +172,13 @@ class SlackPeer:
             return web.Response(text=json.dumps(body)[:-3], content_type="application/json")
         return web.json_response(body, headers={"x-oauth-scopes": self.scopes})
 
-    async def before(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse | None:
-        """Show a fault that keeps the work from being done; None lets it go on."""
-        if fault.kind in ("lost", "malformed"):
-            return None
-        if fault.kind == "delay":
-            await asyncio.sleep(fault.seconds)
-            return None
-        self.finish(call, fault.status, f"fault:{fault.kind}")
-        if fault.kind == "status":
-            waits = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
-            if fault.status >= 500:
-                return web.Response(
-                    status=fault.status, text="<html>upstream</html>", content_type="text/html"
-                )
-            body = {"ok": False, "error": fault.description, **fault.parameters}
-            return web.json_response(body, status=fault.status, headers=waits)
-        if fault.kind == "hang":
-            await self.server.hang()
-        return cut(request)
+    def planned(self, fault: Fault) -> web.Response:
+        """Slack's answer, or that of a server before it."""
+        if fault.status >= 500:
+            return web.Response(status=fault.status, text="<html>upstream</html>", content_type="text/html")
+        waits = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
+        body = {"ok": False, "error": fault.description, **fault.parameters}
+        return web.json_response(body, status=fault.status, headers=waits)
 
     def _work(self, request: web.Request, call: Call) -> dict[str, Any]:
         wanted = APP_TOKEN if call.method == _OPENING else BOT_TOKEN
@@ -277,12 +225,6 @@ class SlackPeer:
         self.journal.add(call)
         self.changes.notify()
         return call
-
-    def finish(self, call: Call, status: int, outcome: str) -> None:
-        """It is answered."""
-        call.status, call.outcome = status, outcome
-        self.journal.write(call)
-        self.changes.notify()
 
 
 async def _read(request: web.Request) -> dict[str, Any]:

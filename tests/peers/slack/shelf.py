@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from tests.peers.platform import half
 from tests.peers.serving import cut
 from tests.peers.slack.files import File
 
@@ -70,13 +71,10 @@ class Shelf:
         if (elsewhere := file.more.get("sent_on_to")) is not None:
             self._peer.finish(call, 302, "sent on")
             return web.Response(status=302, headers={"Location": elsewhere})
-        response = web.StreamResponse(headers={"Content-Type": file.mimetype})
-        response.content_length = len(file.content)
-        await response.prepare(request)
-        is_lost = fault is not None and fault.kind == "lost"
-        await response.write(file.content[: len(file.content) // 2] if is_lost else file.content)
         self._peer.finish(call, 200, "ok" if fault is None else f"fault:{fault.kind}")
-        return cut(request) if is_lost else response
+        if fault is not None and fault.kind == "lost":
+            return await half(request, file.content)
+        return web.Response(body=file.content, content_type=file.mimetype)
 
     async def _sign_in(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text=_PAGE, content_type="text/html")
