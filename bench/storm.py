@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import random
 import sqlite3
 import subprocess
@@ -329,6 +330,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=usual.every)
     parser.add_argument("--write", action="store_true", help="keep the figures for bench/results.md")
     options = parser.parse_args()
+    logging.getLogger("mail.log").setLevel(logging.ERROR)  # aiosmtpd speaks of its own future
     runs = []
     for mode in options.mode or get_args(Mode):
         load = Load(options.messages, mode, options.seed, every=options.every)
