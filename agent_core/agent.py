@@ -166,7 +166,7 @@ class SessionAgent:
         tools = self._tools(request)
         record = Recorder(self._parts, self._facts, request.turn_id, seq, io)
         mind = self._mind(request, tools, model, chain)
-        loop = Loop(mind, self._hands(request, io, tools, record), io, turn)
+        loop = Loop(mind, self._hands(request, io, tools, record, turn), io, turn)
         outcome = await loop.run()
         self._cuts[request.turn_id] = loop.cut
         self._owing[request.turn_id] = tuple(loop.owing)
@@ -217,7 +217,9 @@ class SessionAgent:
             )
         )
 
-    def _hands(self, request: TurnRequest, io: TurnIO, tools: tuple[Tool, ...], record: Recorder) -> Hands:
+    def _hands(
+        self, request: TurnRequest, io: TurnIO, tools: tuple[Tool, ...], record: Recorder, turn: Rebuilt
+    ) -> Hands:
         parts = self._parts
         rules = parts.settings.current().get("agent", AgentSettings)
         return Hands(
@@ -228,6 +230,7 @@ class SessionAgent:
             io=io,
             most=rules.parallel,
             cap=parts.result_chars(),
+            files=turn.files,
         )
 
     def _specs_of(self, tools: tuple[Tool, ...]) -> tuple[ToolSpec, ...]:
@@ -247,6 +250,7 @@ class SessionAgent:
             workspace=self._facts.workspace,
             services=self._parts.services,
             state=self._facts.state.tools,
+            largest_file=request.largest_file,
         )
 
     def _told(self, outcome: TurnOutcome, cut: int) -> TurnOutcome:

@@ -117,6 +117,12 @@ class Host:
         """See `AgentHost.retitle`. Raises `ValueError` for an empty title."""
         return sessions.retitle(session_key, title)
 
+    async def changed(self, session_key: str) -> None:
+        """See `AgentHost.changed`. A job is about the current run, or about that and the one before it."""
+        if self._parts.behind is not None:
+            for session in await sessions.list_sessions(self._parts.store, session_key, 2):
+                self._parts.behind.note(session.session_id)
+
     def resume(self, session_key: str, session_id: str) -> Job:
         """See `AgentHost.resume`."""
         return sessions.resume_session(session_key, session_id, self._parts.clock.time())

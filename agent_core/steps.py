@@ -2,7 +2,7 @@
 
 Kinds: `input` (what came in), `answer` (an assistant message with calls, and its usage), `began` (a call is
 about to run),
-`result` (a tool message), `steer` (what was said while the turn ran).
+`result` (a tool message), `file` (what goes out with the answer), `steer` (what was said while the turn ran).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = [
     "answer_step",
     "asked",
     "asked_again",
+    "file_step",
     "input_step",
     "rebuild",
     "steer_step",
@@ -35,7 +36,8 @@ Step = tuple[str, JSONObject]
 class Rebuilt:
     """A turn as its steps tell it.
 
-    `pending`: calls of the last answer without a result; `began`: the ids of those that had begun.
+    `pending`: calls of the last answer without a result; `began`: the ids of those that had begun. `files`: what goes
+    out with the answer, each with its caption.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -44,6 +46,7 @@ class Rebuilt:
     began: frozenset[str] = frozenset()
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
+    files: list[tuple[StoredFile, str]] = field(default_factory=list)
 
 
 def asked(inputs: Sequence[TurnInput], kind: str, source: str, at: float) -> list[Message]:
@@ -140,6 +143,11 @@ def answer_step(message: Message, usage: Usage) -> Step:
     return "answer", {"message": message.to_json(), "usage": asdict(usage)}
 
 
+def file_step(file: StoredFile, caption: str) -> Step:
+    """A file that goes out with the answer, and its caption."""
+    return "file", {"file": file.to_json(), "caption": scrub_surrogates(caption)}
+
+
 def usage_of(raw: JSONObject) -> Usage:
     """The usage of a stored answer; figures that are not known stay zero."""
     known = {k: raw[k] for k in ("prompt", "completion", "cached", "reasoning", "estimated") if k in raw}
@@ -172,6 +180,8 @@ def rebuild(steps: Iterable[tuple[str, Any]]) -> Rebuilt:
             message = Message.from_json(content)
             turn.messages.append(message)
             open_calls.pop(message.tool_call_id or "", None)
+        elif kind == "file":
+            turn.files.append((StoredFile.from_json(content["file"]), content["caption"]))
     turn.pending = tuple(open_calls.values())
     turn.began = frozenset(began & open_calls.keys())
     return turn

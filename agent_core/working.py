@@ -16,15 +16,19 @@ from agent_core.budget import RepeatGuard
 from agent_core.calls import Prepared, execute, prepare, summary
 from agent_core.history import INTERRUPTED
 from agent_core.spill import finished
-from agent_core.steps import Step
+from agent_core.steps import Step, file_step
 from hermes.agent import ToolEnded, ToolStarted, TurnIO
 from hermes.clock import Clock
 from hermes.failpoint import reached
+from hermes.files import StoredFile
 from hermes.messages import Message, ToolCall
 from hermes.store import Job
 from hermes.tools import Tool, ToolContext, ToolResult
 
 __all__ = ["Hands", "Record"]
+
+_MOST_FILES = 20
+"""Files that one answer may have."""
 
 
 class Record(Protocol):
@@ -43,7 +47,8 @@ class Record(Protocol):
 class Hands:
     """Runs calls for one turn.
 
-    context: makes the context of a call. most: calls at once. cap: characters of a result.
+    context: makes the context of a call. most: calls at once. cap: characters of a result. files: what the turn gives
+    out so far, each with its caption.
     """
 
     tools: Mapping[str, Tool]
@@ -54,6 +59,7 @@ class Hands:
     most: int = MOST_AT_ONCE
     cap: int = 30_000
     guard: RepeatGuard = field(default_factory=RepeatGuard)
+    files: list[tuple[StoredFile, str]] = field(default_factory=list)
     acted: bool = False
     """Whether a call ran that may have had an effect."""
 
@@ -119,14 +125,21 @@ class Hands:
         call, tool = prepared.call, prepared.tool
         line = summary(prepared.arguments)
         self.io.emit(ToolStarted(call.id, call.name, line, tool.emoji if tool else ""))
-        result = await execute(prepared, self.context(call.id))
+        result = self._bounded(await execute(prepared, self.context(call.id)))
         if prepared.refusal is None and tool is not None:
             reached("tool.finished")
             self.acted = self.acted or tool.parallel != "read"
         message = await self._message(prepared, result)
-        await self.record([("result", message.to_json())], progress=True)
+        given = [file_step(file, caption) for file, caption in result.files]
+        await self.record([("result", message.to_json()), *given], progress=True)
+        self.files += result.files
         self.io.emit(ToolEnded(call.id, call.name, result.ok))
         return message
+
+    def _bounded(self, result: ToolResult) -> ToolResult:
+        if len(self.files) + len(result.files) <= _MOST_FILES:
+            return result
+        return ToolResult(f"Not sent: one answer has at most {_MOST_FILES} files.", ok=False)
 
     async def _message(self, prepared: Prepared, result: ToolResult) -> Message:
         call = prepared.call

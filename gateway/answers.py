@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -13,7 +14,7 @@ from gateway.ledger import InboxRow
 from gateway.parts import Parts
 from gateway.settings import Busy
 from hermes.agent import TurnEnded
-from hermes.errors import StoreCorrupt, StoreUnavailable
+from hermes.errors import StoreCorrupt, StoreError, StoreUnavailable
 from hermes.store import Job
 
 __all__ = ["Answers", "Surroundings"]
@@ -45,6 +46,7 @@ class Answers:
         self._linking = parts.linking
         self._rights = parts.linking.rights
         self._may = parts.may
+        self._directory = parts.directory
 
     def admits(self, row: InboxRow) -> bool:
         """Whether the sender has still the right by which the message was taken; who joins by a code gets his so."""
@@ -76,6 +78,7 @@ class Answers:
             around.set_mode,
             self._linking,
             role,
+            lambda instance, chat: self._directory.make_home(instance, chat, self._clock.time()),
             refused,
         )
         try:
@@ -123,3 +126,6 @@ class Answers:
         for gone in dropped:
             self._feeds.end(gone.ticket, TurnEnded("stopped", ""))
         self._feeds.end(row.ticket, TurnEnded("answered" if state == "answered" else "stopped", reply.text))
+        if reply.jobs:
+            with suppress(StoreError):  # the next turn brings it, or the next start
+                await self._host.changed(row.session_key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,8 @@ from gateway.agents import Agents
 from gateway.codes import Codes
 from gateway.commands import menu
 from gateway.config.live import LiveSettings
-from gateway.delivery import Delivery
+from gateway.delivery import Delivery, Places
+from gateway.directory import Directory
 from gateway.door import DoorRules, RateBook
 from gateway.fate import DeliveryRules
 from gateway.feeds import Feeds
@@ -21,6 +23,7 @@ from gateway.live import LiveRules
 from gateway.media.fetching import Fetching
 from gateway.media.folder import MediaFolder
 from gateway.media.keeping import Keeping
+from gateway.media.outgoing import OutgoingFiles, keep_answer
 from gateway.media.readers import ChosenReaders
 from gateway.media.rules import MediaRules, Room, keep_in
 from gateway.media.telling import Readers, Telling
@@ -29,8 +32,9 @@ from gateway.outbound import Outbound
 from gateway.pairing import Pairings
 from gateway.parts import Parts
 from gateway.people import People
+from gateway.replies import LongReply
 from gateway.rights import Rights
-from gateway.router import Route, SharingRules, parse_target, route
+from gateway.router import HOME, Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
 from gateway.settings import (
@@ -87,6 +91,7 @@ class Core:
     intakes: dict[str, InstanceIntake]
     parts: Parts
     outbound: Outbound
+    directory: Directory
     media: MediaFolder
     keeping: Keeping
     readers: Readers
@@ -155,7 +160,7 @@ async def build_core(
         name: wiring.build_adapter(p, replace(contexts[name], stored=media.path, keep=keep))
         for name, p in chosen.items()
     }
-    thinking = await wiring.build_host(store, settings, home, clock)
+    thinking = await wiring.build_host(store, settings, home, clock, files=OutgoingFiles(media))
     platforms = Platforms(adapters, targets, frozenset(unheard), media)
     return await join(settings, store, clock, thinking, platforms)
 
@@ -172,8 +177,17 @@ async def join(
 
     feeds = Feeds()
     agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
+    media = platforms.media or MediaFolder(Home(settings.current().home), wiring.kind_of)
+    directory = await Directory.load(
+        store, lambda name: name in adapters and adapters[name].capabilities.names
+    )
     delivery = Delivery(
-        store, adapters, clock, lambda: _delivery_rules(settings.current()), unheard=platforms.unheard
+        store,
+        adapters,
+        clock,
+        lambda: _delivery_rules(settings.current()),
+        unheard=platforms.unheard,
+        places=Places(media.path, directory.resolve),
     )
 
     def live() -> LiveRules:
@@ -210,7 +224,6 @@ async def join(
     def media_rules() -> MediaRules:
         return _media_rules(settings.current())
 
-    media = platforms.media or MediaFolder(Home(settings.current().home), wiring.kind_of)
     readers = ChosenReaders(settings)
     room = Room(media, media_rules, sentence, clock)
     keeping = Keeping(
@@ -231,7 +244,10 @@ async def join(
         sentence,
         linking,
         may,
+        directory,
         files,
+        keep=functools.partial(keep_answer, media),
+        long_reply=lambda: _long_reply(settings.current()),
         live=live,
         busy=busy,
     )
@@ -251,6 +267,7 @@ async def join(
         route=lambda event: _route(settings.current(), event, rights),
         say=sentence,
         report=supervisor,
+        directory=directory,
         edits=lambda: settings.current().get("gateway", GatewaySettings).edits,
     )
     return Core(
@@ -268,7 +285,8 @@ async def join(
         supervisor=supervisor,
         intakes={name: InstanceIntake(name, way_in) for name in adapters},
         parts=parts,
-        outbound=Outbound(store, delivery, clock, platforms.targets),
+        outbound=Outbound(store, delivery, clock, lambda text: directory.resolve(platforms.targets(text))),
+        directory=directory,
         media=media,
         keeping=keeping,
         readers=readers,
@@ -286,6 +304,8 @@ def _with_files(platforms: Platforms, snapshot: Snapshot) -> frozenset[str]:
 def _target_reader(chosen: dict[str, PlatformSettings]) -> Callable[[str], Target]:
     def read(text: str) -> Target:
         target = parse_target(text)
+        if target.instance == HOME:
+            return target
         if target.instance not in chosen or chosen[target.instance].type in ("webhook", "api", "terminal"):
             known = ", ".join(n for n, p in chosen.items() if p.type not in ("webhook", "api", "terminal"))
             raise ConfigError(
@@ -325,6 +345,11 @@ def _busy_mode(snapshot: Snapshot, instance: str) -> Busy:
 def _live_rules(snapshot: Snapshot) -> LiveRules:
     display = snapshot.get("display", Display)
     return LiveRules(display.live, display.tool_progress)
+
+
+def _long_reply(snapshot: Snapshot) -> LongReply:
+    display = snapshot.get("display", Display)
+    return LongReply(display.long_reply_after if display.long_reply == "file" else None)
 
 
 def _media_rules(snapshot: Snapshot) -> MediaRules:

@@ -14,6 +14,7 @@ import structlog
 from gateway import ledger
 from gateway.commands import parse_command
 from gateway.delivery import Delivery
+from gateway.directory import Directory
 from gateway.door import Decision, DoorRules, RateBook, Standing, judge
 from gateway.edits import amend
 from gateway.feeds import Feeds
@@ -63,6 +64,7 @@ class IntakeParts:
     route: Callable[[Event], Route]
     say: Callable[..., str]
     report: StateReport
+    directory: Directory
     edits: Callable[[], Literal["ignore", "rerun"]] = lambda: "ignore"
 
 
@@ -150,6 +152,9 @@ class InstanceIntake:
         decision = self._decide(event, rules, now, undo)
         if decision.kind != "accepted":
             return ignored
+        if decision.not_before:  # what comes in time is the message; a change is no way round the rate
+            undo.pop()()
+            return ignored
         if known is None:  # it waits for the message's turn to end
             return self._accepted(event, route, decision, undo)
         row = replace(known, event=replace(event, edited=False))
@@ -195,6 +200,10 @@ class InstanceIntake:
         noted = people.settle(who, place) if place is not None else None
         if noted is not None:
             undo.append(lambda: people.unsettle(who))
+        jobs = [noted] if noted is not None else []
+        if (learned := self._learn(event)) is not None:
+            jobs.append(learned[0])
+            undo.append(learned[1])
         return Judged(
             "accepted",
             self._instance,
@@ -203,9 +212,16 @@ class InstanceIntake:
             session_key=route.key,
             agent_id=route.spec.agent_id,
             admission=decision.admission,
-            jobs=(noted,) if noted is not None else (),
+            jobs=tuple(jobs),
             not_before=decision.not_before,
         )
+
+    def _learn(self, event: Event) -> tuple[Job, Callable[[], None]] | None:
+        """What the chat is called: of guests nothing is learned, lest a stranger's chat takes another's name."""
+        p = self._parts
+        if not event.chat_name or p.linking.rights.role(event) == "guest":
+            return None
+        return p.directory.learn(event, p.clock.time())
 
     def _turned_away(
         self, event: Event, decision: Decision, rules: DoorRules, now: float, undo: list[Callable[[], None]]

@@ -16,6 +16,8 @@ from hermes.errors import ConfigError
 from hermes.events import Event, Target
 
 __all__ = [
+    "HOME",
+    "ORIGIN",
     "Route",
     "Shared",
     "SharingRules",
@@ -28,6 +30,10 @@ __all__ = [
 ]
 
 DEFAULT_AGENT = "main"
+HOME = "home"
+"""As a platform: the only home that there is; as a chat: the platform's home."""
+ORIGIN = "origin"
+"""As a platform: where the message came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +112,17 @@ def route(
 
 
 def parse_target(text: str) -> Target:
-    """The target written as `instance:chat[:thread]`. Raises `ConfigError` with an example."""
+    """The target written as `instance:chat[:thread]`, `instance` alone (its home), `home` or `origin`.
+
+    What is a name in it (see `directory`) is one still. Raises `ConfigError` with an example.
+    """
     parts = text.split(":")
-    if len(parts) not in (2, 3) or not all(parts):
+    if len(parts) > 3 or not all(parts) or not text.strip():
         raise ConfigError(
             f'{text!r} is no delivery target; write "platform:chat" or "platform:chat:thread", for example "telegram:12345"'
         )
+    if len(parts) == 1:
+        return Target(text, text if text in (HOME, ORIGIN) else HOME)
     return Target(parts[0], unquote(parts[1]), unquote(parts[2]) if len(parts) == 3 else None)
 
 

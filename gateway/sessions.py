@@ -308,9 +308,10 @@ class Sessions:
         """The messages in which a turn's answer stands, once all of it was sent."""
         if len(targets) != 1:
             return ()
-        rows = await outbox.answer_rows(self._store, turn_id, targets[0])
+        target = self._delivery.resolved(targets[0])
+        rows = await outbox.answer_rows(self._store, turn_id, target)
         await self._delivery.closed([r.id for r in rows], _SENDING)
-        rows = await outbox.answer_rows(self._store, turn_id, targets[0])
+        rows = await outbox.answer_rows(self._store, turn_id, target)
         named = (r.message_id for r in rows if r.state == "sent" and r.message_id is not None)
         return tuple(dict.fromkeys(named))
 

@@ -116,6 +116,14 @@ class Display(Section):
         description="Tool calls that are shown while an answer grows: none, each tool once, all.",
     )
 
+    long_reply: Literal["split", "file"] = Field(
+        default="split",
+        description="An answer of more than `long_reply_after` messages: all of them, or its beginning and a file.",
+    )
+    long_reply_after: int = Field(
+        default=3, ge=1, description="Messages that an answer may have before that."
+    )
+
     @field_validator("tool_progress", mode="before")
     @classmethod
     def _off_is_a_word(cls, value: object) -> object:
@@ -259,7 +267,9 @@ class GuestSettings(RoleSettings):
     toolsets: tuple[str, ...] | None = Field(
         default=("core", "memory"), description="Toolsets that their turns may use."
     )
-    refused: tuple[str, ...] = Field(default=("model",), description="Chat commands that they may not give.")
+    refused: tuple[str, ...] = Field(
+        default=("model", "sethome"), description="Chat commands that they may not give."
+    )
 
 
 class Roles(Section):

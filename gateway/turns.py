@@ -30,6 +30,7 @@ from gateway.outbox import Draft, OutboxRow
 from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from gateway.probation import Probation
+from gateway.replies import Replies
 from hermes.agent import (
     Agent,
     GivenFile,
@@ -50,9 +51,6 @@ from hermes.store import Job
 __all__ = ["ANSWER_KEPT", "ActiveTurn", "TurnWork", "Turns"]
 
 log = structlog.get_logger("gateway.turns")
-
-_LONG = 20_000
-"""Characters of an answer whose rendering is worth a thread."""
 
 ANSWER_KEPT = 600.0
 """Seconds that a finished answer is kept in memory while it cannot be committed."""
@@ -166,6 +164,7 @@ class Turns:
         self._clock = parts.clock
         self._say = parts.say
         self._live = parts.live
+        self._replies = Replies(parts.delivery, parts.say, parts.keep, parts.long_reply)
         self._rights = parts.linking.rights
         self._files = parts.files
         self._probation = Probation()
@@ -219,7 +218,7 @@ class Turns:
         started(active)
         try:
             async with self._agents.at_work(work.spec) as agent:
-                async with showing_typing(self._delivery, work.targets(), self._clock):
+                async with showing_typing(self._delivery, self._targets(work), self._clock):
                     if not work.resumed:  # else they stand in its first step
                         await self._fetch(active)
                     request = self._request(active)
@@ -249,7 +248,7 @@ class Turns:
     @asynccontextmanager
     async def _growing(self, active: ActiveTurn) -> AsyncIterator[None]:
         """The answer grows at its target for the time of the block, where it has just one that can show it."""
-        targets = active.work.targets()
+        targets = self._targets(active.work)
         if len(targets) != 1 or self._delivery.editor(targets[0]) is None:
             yield
             return
@@ -263,6 +262,14 @@ class Turns:
             yield
         finally:
             await active.live.finish()
+
+    def _targets(self, work: TurnWork) -> tuple[Target, ...]:
+        return tuple(map(self._delivery.resolved, work.targets()))
+
+    def _largest_file(self, work: TurnWork) -> int | None:
+        """What all of the turn's targets take that take files at all."""
+        found = [most for t in work.targets() if (most := self._delivery.largest_file(t)) is not None]
+        return min(found, default=None)
 
     def _request(self, active: ActiveTurn) -> TurnRequest:
         work = active.work
@@ -279,6 +286,7 @@ class Turns:
             resumed=work.resumed,
             redo=work.redo is not None,
             role=self._rights.least([row.event for row in work.rows]),
+            largest_file=self._largest_file(work),
         )
 
     async def _begin(self, agent: Agent, request: TurnRequest, work: TurnWork) -> None:
@@ -311,7 +319,8 @@ class Turns:
         shown = self._shown(outcome)
         # Another bot would answer our sentence about a missing answer, and we its answer, for ever.
         said = outcome.text.strip() if active.work.is_for_a_bot() else shown
-        drafts = await self._answer(active.work.targets(), said, request.turn_id)
+        files = outcome.files if outcome.state in ("answered", "silent") else ()
+        drafts = await self._replies.drafts(active.work.targets(), said, request.turn_id, files)
         drafts = self._in_place(active, outcome, drafts)
         active.closing = True
         jobs, more = self._stop_jobs(active)
@@ -333,15 +342,18 @@ class Turns:
         message_id = active.live.message_id if active.live is not None else None
         if message_id is None:
             return drafts
-        if not drafts:
+        words = [d for d in drafts if d.kind != "file"]
+        files = [d for d in drafts if d.kind == "file"]
+        if not words:
             ending = self._say("stopped" if outcome.state == "stopped" else "done")
-            drafts = self._compose(active.work.targets(), ending, active.work.turn_id)
+            words = self._compose(active.work.targets(), ending, active.work.turn_id)
         places = [message_id, *active.work.shown[1:]]
-        more = len(places) - len(drafts)
-        if drafts and more > 0:  # the old answer had more messages than the new one
+        more = len(places) - len(words)
+        if words and more > 0:  # the old answer had more messages than the new one
             gone = self._compose(active.work.targets(), self._say("superseded"), f"{active.work.turn_id}:old")
-            drafts = [*drafts, *(replace(gone[0], key=f"{gone[0].key}:{i}") for i in range(more))]
-        return [replace(d, edits=places[i]) if i < len(places) else d for i, d in enumerate(drafts)]
+            words = [*words, *(replace(gone[0], key=f"{gone[0].key}:{i}") for i in range(more))]
+        placed = [replace(d, edits=places[i]) if i < len(places) else d for i, d in enumerate(words)]
+        return [*placed, *files]
 
     async def _commit(self, jobs: Sequence[Job]) -> list[list[OutboxRow]]:
         """Commit an answer; while the store is away it waits here, up to `ANSWER_KEPT` seconds."""
@@ -410,20 +422,8 @@ class Turns:
             log.exception("sentence.missing", key=key)
             return self._say("internal")
 
-    async def _answer(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:
-        """As `_compose`; a long text is rendered beside the loop, which it would hold up."""
-        if len(text) < _LONG:
-            return self._compose(targets, text, key)
-        return await asyncio.to_thread(self._compose, targets, text, key)
-
     def _compose(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:
-        if not text or not targets:
-            return []
-        try:
-            return self._delivery.compose(targets, text, key)
-        except Exception:  # a renderer's fault must not eat the answer: it goes out as plain words
-            log.exception("turn.render_failed", key=key)
-            return self._delivery.compose(targets, self._say("internal"), key)
+        return self._delivery.compose(targets, text, key) if text else []
 
 
 def _input(row: InboxRow, files: tuple[GivenFile, ...] = ()) -> TurnInput:

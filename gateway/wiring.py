@@ -64,7 +64,7 @@ from hermes.home import Home
 from hermes.messages import JSONObject
 from hermes.model import Model
 from hermes.reading import ReadDocument
-from hermes.services import SearchHit, Services
+from hermes.services import FileKeeper, SearchHit, Services
 from hermes.store import Job, Store
 from hermes.tools import ToolBox
 from hermes.voice import Transcribe, VoiceSettings
@@ -378,9 +378,18 @@ class Thinking:
 
 
 async def build_host(
-    store: Store, settings: SettingsSource, home: Home, clock: Clock, model: Model | None = None
+    store: Store,
+    settings: SettingsSource,
+    home: Home,
+    clock: Clock,
+    model: Model | None = None,
+    *,
+    files: FileKeeper | None = None,
 ) -> Thinking:
-    """The thinking side over the store; `model` answers in place of what the settings choose."""
+    """The thinking side over the store; `model` answers in place of what the settings choose.
+
+    files: keeps what tools give out.
+    """
     models = ChosenModels(settings, network, clock, model)
     found = await asyncio.to_thread(find, home.tools)
     behind = Behind(store, home.root, clock)
@@ -410,7 +419,7 @@ async def build_host(
             _size_of,
         ),
         toolbox=toolbox,
-        services=Services(spills=home.spills, search=_Search(store, settings)),
+        services=Services(spills=home.spills, search=_Search(store, settings), files=files),
         settings=settings,
         clock=clock,
         home=home,

@@ -94,7 +94,7 @@ class Capabilities:
     edits: the adapter is an `EditingAdapter`: an answer can grow in place. edit_every, edit_every_group: seconds
         between two edits of one message.
     silence: seconds without `Intake.alive` after which the connection counts as dead and is made anew;
-    `None`: never.
+    `None`: never. names: the platform takes the "@name" of a public chat in place of its id.
     """
 
     deduplicates: bool = False
@@ -105,6 +105,7 @@ class Capabilities:
     edit_every_group: float = 4.0
     commands: bool = True
     silence: float | None = None
+    names: bool = False
     pace: Pace = field(default_factory=Pace)
 
 

@@ -102,6 +102,7 @@ class TurnRequest:
     resumed: it was begun by an earlier process; its inputs are then read from its stored steps.
     redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in
     the same transaction. role: what its senders are to the owner, of several the least; `None`: as the admission says.
+    largest_file: see `ToolContext.largest_file`.
     """
 
     turn_id: str
@@ -111,6 +112,7 @@ class TurnRequest:
     resumed: bool = False
     redo: bool = False
     role: Role | None = None
+    largest_file: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,8 @@ class TurnOutcome:
     text: the answer in Markdown ("" when silent). error: a key of the table of system sentences when state is
     "failed"
     ("model_down", "model_timeout", "model_auth", "overflow", "history_unreadable", ...), with `error_fields`.
-    notices: system sentences to show beside the answer.
+    notices: system sentences to show beside the answer. files: what its tools gave out, each with its caption; sent
+    with the answer when the turn is "answered" or "silent".
     """
 
     state: TurnState
@@ -216,6 +219,7 @@ class TurnOutcome:
     error_fields: JSONObject = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     model_calls: int = 0
+    files: tuple[tuple[StoredFile, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +329,10 @@ class AgentHost(Protocol):
 
     def retitle(self, session_key: str, title: str) -> Job:
         """A job that names the session's current run."""
+        ...
+
+    async def changed(self, session_key: str) -> None:
+        """A job of this host was committed: what is written behind the rows follows."""
         ...
 
     def resume(self, session_key: str, session_id: str) -> Job:

@@ -123,6 +123,8 @@ class Event:
     to answer.
     untrusted: the text was written by a machine or stranger and is marked so for the model (webhook
     payloads).
+    chat_name: what people call the chat, by which it may be named as a target: "#general" for a room, "@ana" for a person
+    or a public chat; empty where the platform does not say it with the message.
     album: messages of one sender in one chat that have the same were sent at once and are one message: the files of
     all, and the text of the one that has it. They come in any order.
     """
@@ -152,6 +154,7 @@ class Event:
     attachments: tuple[Attachment, ...] = ()
     replay_key: str | None = None
     replay_window: float = 0.0
+    chat_name: str = ""
     album: str | None = None
     admitted: Admission | None = None
     """Set by an adapter that has itself checked the right (signature, key, local socket).

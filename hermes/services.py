@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Approvals", "Deliveries", "SearchHit", "Services", "SessionSearch"]
+from hermes.files import StoredFile
+
+__all__ = ["Approvals", "Deliveries", "FileKeeper", "SearchHit", "Services", "SessionSearch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,17 @@ class Approvals(Protocol):
         ...
 
 
+class FileKeeper(Protocol):
+    """The home's own copies of files that go out."""
+
+    async def keep(self, chunks: AsyncIterator[bytes], name: str, *, limit: int) -> StoredFile:
+        """A copy of everything that `chunks` gives, at most `limit` bytes; on disk when this returns.
+
+        Raises `ToolError` with a sentence for a file that is too large or empty, and where there is no room.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What this installation has. `spills`: directory for whole results that were too long."""
@@ -64,3 +77,4 @@ class Services:
     search: SessionSearch | None = None
     deliveries: Deliveries | None = None
     approvals: Approvals | None = None
+    files: FileKeeper | None = None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from hermes.events import Admission, Role
+from hermes.files import StoredFile
 from hermes.messages import JSONObject
 from hermes.services import Services
 
@@ -34,11 +35,14 @@ class ToolResult:
     """What the model reads. `ok=False`: an error, in words that help the model.
 
     `untrusted`: text from outside, fenced for the model.
+    `files`: what goes out with the turn's answer, each with its caption; kept with the result, so that a turn that is
+    taken up again sends them once.
     """
 
     text: str
     ok: bool = True
     untrusted: bool = False
+    files: tuple[tuple[StoredFile, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class ToolContext:
     """What a call knows about its turn.
 
     workspace: absolute, symlinks resolved. state: a place for what a tool remembers within the session
-    (JSON), kept by the agent.
+    (JSON), kept by the agent. largest_file: bytes of the largest file that can go out with the turn's answer; `None`:
+    where it goes no file can be sent.
     """
 
     session_id: str
@@ -58,6 +63,7 @@ class ToolContext:
     workspace: Path
     services: Services
     state: dict[str, Any] = field(default_factory=dict)
+    largest_file: int | None = None
 
 
 Handler = Callable[[JSONObject, ToolContext], "Awaitable[ToolResult | str] | ToolResult | str"]

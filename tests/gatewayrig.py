@@ -17,6 +17,8 @@ from gateway import wiring
 from gateway.config.live import LiveSettings
 from gateway.config.loading import load
 from gateway.core import Core, Platforms, join
+from gateway.media.folder import MediaFolder
+from gateway.media.outgoing import OutgoingFiles
 from gateway.recovery import Plan, ResumeRules, recover
 from hermes.adapter import Adapter
 from hermes.agent import TurnEnded
@@ -141,12 +143,14 @@ async def rig(
         stack.push_async_callback(store.aclose)
         settings = LiveSettings(home, SCHEMA, snapshot, environ={})
         fixed = None if as_configured else model
-        thinking = await wiring.build_host(store, settings, home, clock, fixed)
+        media = MediaFolder(home, wiring.kind_of)
+        adapter.stored = media.path
+        thinking = await wiring.build_host(store, settings, home, clock, fixed, files=OutgoingFiles(media))
         stack.push_async_callback(thinking.models.aclose)
         stack.push_async_callback(thinking.behind.aclose)
         stack.push_async_callback(thinking.titles.aclose)
         adapters: dict[str, Adapter] = {instance: platform or adapter, **(beside or {})}
-        core = await join(settings, store, clock, thinking, Platforms(adapters))
+        core = await join(settings, store, clock, thinking, Platforms(adapters, media=media))
         for part in (core.agents, core.delivery, core.sessions):
             stack.push_async_callback(part.aclose)
         thinking.behind.start()

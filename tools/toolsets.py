@@ -33,7 +33,7 @@ class Toolset:
 
 BUNDLED: Mapping[str, Toolset] = {
     "all": Toolset(includes=("core", "files", "memory")),
-    "files": Toolset(("read_file", "search_files", "write_file")),
+    "files": Toolset(("read_file", "search_files", "send_file", "write_file")),
     "reading": Toolset(("read_file", "search_files")),
     "memory": Toolset(("session_search",)),
     "none": Toolset(),

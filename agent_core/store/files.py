@@ -42,7 +42,7 @@ async def named_since(store: Store, since: float) -> set[str]:
 async def named_by_open_turns(store: Store) -> set[str]:
     """The digests of files that turns have which are not over."""
     rows = await store.read(
-        "SELECT content FROM steps WHERE kind IN ('input', 'steer')"
+        "SELECT content FROM steps WHERE kind IN ('input', 'steer', 'file')"
         " AND turn_id IN (SELECT id FROM turns WHERE state = 'open')"
     )
     return {digest for row in rows for digest in _DIGEST.findall(row["content"])}

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from gateway.cli.loop import run
 from gateway.control_client import ControlRefused, ask
 from hermes.home import Home, default_home
 
-__all__ = ["ask_holder"]
+__all__ = ["Ask", "ask_holder", "talk_to_holder"]
+
+T = TypeVar("T")
+
+
+class Ask(Protocol):
+    """Asks the holder one thing."""
+
+    def __call__(self, op: str, *, seconds: float = 10.0, **fields: Any) -> dict[str, Any]:
+        """The answer to `op`, within `seconds`. Raises `ControlRefused`."""
+        ...
 
 
 class _Answer(dict[str, Any]):
@@ -21,23 +32,42 @@ class _Answer(dict[str, Any]):
         )
 
 
+class _Nobody(Exception):
+    """Nobody holds the home."""
+
+
 def ask_holder(op: str, *, seconds: float = 10.0, sends: str | None = None, **fields: Any) -> dict[str, Any]:
     """The answer to `op`, within `seconds`. Raises `ControlRefused`, and what a gateway's start raises.
 
     sends: the platform that a gateway in this process would be needed for.
     """
+    return talk_to_holder(lambda asked: asked(op, seconds=seconds, **fields), sends=sends)
+
+
+def talk_to_holder(talk: Callable[[Ask], T], *, sends: str | None = None) -> T:
+    """What `talk` comes to, which may ask several things of one holder. As `ask_holder`.
+
+    It is begun anew where the holder goes away meanwhile.
+    """
     home = Home(default_home())
-    answer = ask(home, op, seconds=seconds, **fields)
-    return _Answer(run(_ask_here(home, op, seconds, fields, sends)) if answer is None else answer)
+
+    def asked(op: str, *, seconds: float = 10.0, **fields: Any) -> dict[str, Any]:
+        answer = ask(home, op, seconds=seconds, **fields)
+        if answer is None:
+            raise _Nobody
+        return _Answer(answer)
+
+    try:
+        return talk(asked)
+    except _Nobody:
+        return run(_talk_here(home, talk, asked, sends))
 
 
-async def _ask_here(
-    home: Home, op: str, seconds: float, fields: dict[str, Any], sends: str | None
-) -> dict[str, Any]:
+async def _talk_here(home: Home, talk: Callable[[Ask], T], asked: Ask, sends: str | None) -> T:
     from gateway.app import local
 
-    async with local(home, sends=sends):
-        answer = await asyncio.to_thread(ask, home, op, seconds=seconds, **fields)
-    if answer is None:
-        raise ControlRefused("The gateway in this process did not answer.")
-    return answer
+    try:
+        async with local(home, sends=sends):
+            return await asyncio.to_thread(talk, asked)
+    except _Nobody:
+        raise ControlRefused("The gateway in this process did not answer.") from None

@@ -22,7 +22,8 @@ class CommandRequest:
 
     stop: asks the running turn to stop; false when none runs. steer: gives a text to the running turn.
     set_mode: what becomes of messages while a turn runs, in this conversation; its job keeps the choice.
-    role: what the sender is; refused: the commands that this role may not give.
+    role: what the sender is; refused: the commands that this role may not give. make_home: makes a chat (instance, id) its
+    platform's home; its job keeps that.
     """
 
     row: InboxRow
@@ -35,6 +36,7 @@ class CommandRequest:
     set_mode: Callable[[Busy], Job]
     linking: Linking
     role: Role
+    make_home: Callable[[str, str], Job]
     refused: tuple[str, ...] = ()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.commands.home import sethome
 from gateway.commands.people import link, unlink, whoami
 from gateway.commands.request import Command, CommandRequest, Reply
 from gateway.day import midnight
@@ -181,6 +182,7 @@ COMMANDS: Mapping[str, Command] = {
         Command("whoami", "who you are to me", whoami),
         Command("link", "join your accounts: a code, or /link CODE on the other one", link),
         Command("unlink", "take this account out again", unlink),
+        Command("sethome", "what names no other chat is sent to this one", sethome),
         Command("sessions", "earlier conversations here", _sessions),
         Command("resume", "go on with an earlier conversation", _resume),
     )

@@ -49,7 +49,8 @@ async def test_what_the_platform_does_not_take_now_waits_and_bad_requests_are_na
     await telegram.wait_text(5, "later", 20)
 
     for words, said in [
-        (("--to", "telegram", "x"), "is no delivery target"),
+        (("--to", "telegram:", "x"), "is no delivery target"),
+        (("--to", "telegram", "x"), "telegram has no home"),
         (("--to", "nowhere:5", "x"), "names no platform that can be sent to"),
         (("--to", "webhook:build", "x"), "names no platform that can be sent to"),
         (("--to", "telegram:5", " "), "empty"),

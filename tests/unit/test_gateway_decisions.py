@@ -154,7 +154,7 @@ def test_targets_are_read_as_they_are_written(text: str) -> None:
     assert format_target(parse_target(text)) == text
 
 
-@pytest.mark.parametrize("text", ["telegram", "telegram:", ":1", "a:b:c:d", ""])
+@pytest.mark.parametrize("text", ["telegram:", ":1", "a:b:c:d", "", " "])
 def test_a_broken_target_is_explained(text: str) -> None:
     with pytest.raises(ConfigError, match="telegram:12345"):
         parse_target(text)

@@ -25,7 +25,8 @@ TOOLS = (Tool(name="roll", description="Roll.", parameters=SCHEMA, handler=roll)
 
 def test_U1_the_bundled_tools_are_found() -> None:
     found = find()
-    assert sorted(found.tools) == ["read_file", "search_files", "session_search", "todo", "write_file"]
+    names = ["read_file", "search_files", "send_file", "session_search", "todo", "write_file"]
+    assert sorted(found.tools) == names
     assert found.warnings == ()
 
 
@@ -43,7 +44,7 @@ def test_U1_a_user_s_tool_is_found_and_a_broken_one_is_a_warning(tmp_path: Path)
     (tmp_path / "_private.py").write_text("raise SystemError")
     found = find(tmp_path)
     assert "roll" in found.tools
-    assert len(found.tools) == 6
+    assert len(found.tools) == 7
     told = " ".join(found.warnings)
     for words in (
         "broken.py",
