@@ -100,13 +100,16 @@ async def test_a_thread_over_two_lives_and_what_is_not_answered(
     await post.deliver(from_alice("third", Subject="Other", Message_ID="<a3@test.local>"))
     await inbox(dovecot, ALICE, 3)
     await post.deliver(from_alice("third", Subject="Other", Message_ID="<a3@test.local>"))
-    await post.deliver(from_alice("", Subject="", Content_Type="application/pdf; name=report.pdf"))
+    # a file alone is a message, and the model reads what stands in it
+    file = {"Subject": "", "Content_Type": "text/plain; name=list.txt"}
+    await post.deliver(from_alice("eggs and flour", Content_Disposition="attachment", **file))
     mails = await inbox(dovecot, ALICE, 4)
-    assert "report.pdf" in str(mails[3].get_body(("plain",)))
+    assert "eggs and flour" in str(house.asked()[-1])
+    assert "list.txt" in str(house.asked()[-1])
     await house.stop()
     assert len(mails) == len(smtp_peer.sent) == 4
     assert {m.recipients for m in smtp_peer.sent} == {(ALICE,)}
-    assert house.rows("SELECT count(*) FROM sessions") == [(2,)]
+    assert house.rows("SELECT count(*) FROM sessions") == [(3,)]
 
 
 async def test_a_mailbox_is_added_and_refused(house: House, dovecot: Dovecot, smtp_peer: SmtpPeer) -> None:

@@ -312,3 +312,4 @@ def test_broken_codings_raise_nothing() -> None:
         ):
             decoded(coding, data, 7)
     assert decoded("base64", b"=aGVsbG8=", 100) == b"hello"
+    assert decoded("quoted-printable", b"=41" * 100_000, 70_001) == b"A" * 100_000  # no line ever ends
