@@ -1,4 +1,4 @@
-"""The Bot API's client: python-telegram-bot's `Bot`, plain dicts in and out. Only this file knows the SDK.
+"""The Bot API's client: python-telegram-bot's `Bot`, plain dicts in and out. Only this file and `sdk` know the SDK.
 
 Its types are not built: polls and sends need a few fields, and one malformed update must not cost the batch
 it came in. Errors that leave here are ours, and none of them holds the token.
@@ -16,13 +16,10 @@ from contextlib import aclosing
 from typing import Any
 
 import httpx
-from telegram import Bot
-from telegram.error import TelegramError
-from telegram.request import HTTPXRequest
-from telegram.warnings import PTBUserWarning
 
 from adapters.telegram.failures import failure
 from adapters.telegram.form import Upload
+from adapters.telegram.sdk import Bot, HTTPXRequest, PTBUserWarning, TelegramError
 from adapters.telegram.transfer import UNSENT, Transfer
 from hermes.config import Network
 from hermes.errors import AdapterError, OutcomeUnknown, Unreachable
