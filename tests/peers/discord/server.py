@@ -1,6 +1,5 @@
 """Discord's REST API and gateway on loopback: checks calls, shows planned faults, answers, and keeps a journal."""
 
-import asyncio
 import json
 import re
 import time
@@ -8,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
@@ -18,9 +17,9 @@ from tests.peers.discord.gateway import Gateway
 from tests.peers.discord.spec import breaches
 from tests.peers.discord.world import BOT_ID, World
 from tests.peers.discord.world import Refused as Refusal
-from tests.peers.faults import Fault, FaultPlan
-from tests.peers.journal import Changes, Journal
-from tests.peers.serving import LoopbackServer, cut
+from tests.peers.faults import Fault
+from tests.peers.platform import PlatformPeer, half
+from tests.peers.serving import cut
 
 TOKEN = "peer.discord.token"
 _CALLS: tuple[tuple[str, str, str], ...] = (
@@ -61,21 +60,17 @@ class Call:
         return {name: getattr(self, name) for name in ("method", "params", "began", "status", "outcome")}
 
 
-class DiscordPeer:
-    """A Discord on loopback. `violations` are calls that no correct client makes; `push_*` come from the `World`."""
+class DiscordPeer(PlatformPeer[Call]):
+    """A Discord on loopback. `push_*` come from the `World`."""
 
     def __init__(
         self, port: int = 0, *, token: str = TOKEN, enforce_rate: bool = False, journal: Path | None = None
     ) -> None:
+        super().__init__(self._application(), port, journal)
         self.token = token
-        self.faults = FaultPlan()
-        self.violations: list[str] = []
         self.refusals: list[str] = []
-        self.journal: Journal[Call] = Journal(journal)
-        self.changes = Changes()
         self.enforce_rate = enforce_rate
         self._sent: dict[str, deque[float]] = {}
-        self.server = LoopbackServer(self._application(), port)
         self.gateway = Gateway(token, self.changes, lambda: self.gateway_url)
         self.world = self.gateway.world = World(self.gateway.dispatch, lambda: self.cdn_url)
         self.largest_file = LARGEST
@@ -88,12 +83,6 @@ class DiscordPeer:
         self.add_channel = self.world.add_channel
         self.texts = self.world.texts
         self.files = self.world.files
-        self._away: asyncio.Task[None] | None = None
-
-    @property
-    def base(self) -> str:
-        """`http://127.0.0.1:PORT`."""
-        return self.server.base
 
     @property
     def base_url(self) -> str:
@@ -110,49 +99,15 @@ class DiscordPeer:
         """Where files are served."""
         return f"{self.base}/cdn"
 
-    async def start(self) -> Self:
-        """Begin to serve."""
-        self.journal.start()
-        await self.server.start()
-        return self
-
-    async def stop(self) -> None:
-        """Close everything, complete the journal file."""
-        if self._away is not None:
-            self._away.cancel()
-            await asyncio.gather(self._away, return_exceptions=True)
+    async def let_go(self) -> None:
+        """Cut the gateway's connections."""
         self.gateway.cut()
-        await self.server.stop()
-        await self.journal.aclose()
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
 
     # -- what tests look at ------------------------------------------------------------------------
 
-    def calls(self, method: str | None = None, **match: Any) -> list[Call]:
-        """Calls of the journal in order of arrival, by method and by parameters."""
-        return [
-            call
-            for call in self.journal
-            if method in (None, call.method) and all(call.params.get(k) == v for k, v in match.items())
-        ]
-
-    async def wait_for(self, condition: Callable[[], bool], timeout: float = 10.0) -> None:
-        """Wait until `condition` holds; looked at when calls come or end, and at events."""
-        await self.changes.wait_for(condition, timeout)
-
     async def wait_text(self, channel: str, contains: str, timeout: float = 10.0) -> str:
         """Wait until the bot shows a text that contains these words in a channel; returns that text."""
-
-        def shown() -> list[str]:
-            return [t for t in self.texts(channel) if contains in t]
-
-        await self.wait_for(lambda: bool(shown()), timeout)
-        return shown()[0]
+        return await self.wait_among(lambda: self.texts(channel), contains, timeout)
 
     async def wait_online(self, timeout: float = 10.0) -> None:
         """Wait until the bot has a session and a connection."""
@@ -181,14 +136,14 @@ class DiscordPeer:
         if "Authorization" in request.headers:
             self.violations.append("a token was sent to the file server")
         fault = self.faults.take(call.method, call.params)
-        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+        if fault is not None and (early := await self.before(request, call, fault)) is not None:
             return early
         data = self.world.cdn.get(path, request.query)
-        self._note(call, 404 if data is None else 200, f"fault:{fault.kind}" if fault else "ok")
+        self.finish(call, 404 if data is None else 200, f"fault:{fault.kind}" if fault else "ok")
         if data is None:
             return web.Response(status=404, text="This content is no longer available.")
         if fault is not None and fault.kind == "lost":
-            return await _half(request, data)
+            return await half(request, data)
         return web.Response(body=data, content_type="application/octet-stream")
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -199,7 +154,7 @@ class DiscordPeer:
         if (fault := self.faults.take(name, None)) is not None:
             cut_off = Call(name, {})
             self.journal.add(cut_off)
-            self._note(cut_off, 0, f"fault:{fault.kind}")
+            self.finish(cut_off, 0, f"fault:{fault.kind}")
             return cut(request)
         body, uploads = await read_call(request)
         call = Call(name, _params(name, parts, body, request.query))
@@ -216,7 +171,7 @@ class DiscordPeer:
     ) -> web.StreamResponse:
         body, uploads = sent
         fault = self.faults.take(call.method, call.params)
-        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+        if fault is not None and (early := await self.before(request, call, fault)) is not None:
             return early
         found = breaches(call.method, body, [u.part for u in uploads])
         if found := found + upload_breaches(call.method, body, uploads, request):
@@ -227,13 +182,13 @@ class DiscordPeer:
             return self._refuse(call, Refusal(413, 40005, "Request entity too large"))
         limit = self._limit(call, parts)
         if limit is not None and limit < 0:
-            self._note(call, 429, "limited")
+            self.finish(call, 429, "limited")
             return too_many_answer(-limit)
         try:
             result = self._work(call.method, parts, sent, request.query)
         except Refusal as refused:
             return self._refuse(call, refused)
-        self._note(call, 200, f"fault:{fault.kind}" if fault else "ok")
+        self.finish(call, 200, f"fault:{fault.kind}" if fault else "ok")
         if fault is not None and fault.kind == "lost":
             return cut(request)
         if fault is not None and fault.kind == "malformed":
@@ -242,21 +197,18 @@ class DiscordPeer:
             )
         return _answer(result)
 
-    async def _before(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse | None:
-        """Show a fault that keeps the work from being done; None lets it go on."""
-        if fault.kind in ("lost", "malformed"):
-            return None
-        if fault.kind == "delay":
-            await asyncio.sleep(fault.seconds)
-            return None
-        self._note(call, fault.status if fault.kind == "status" else 0, f"fault:{fault.kind}")
-        if fault.kind == "status":
-            return _planned(fault)
-        if fault.kind == "hang":
-            await self.server.hang()
-        if fault.kind == "refuse":
-            self._away = asyncio.create_task(self.server.refuse(fault.seconds), name="peer-refuses")
-        return cut(request)
+    def planned(self, fault: Fault) -> web.Response:
+        """Discord's answer, or that of a server before it."""
+        more = fault.parameters
+        if fault.status == 429:
+            return too_many_answer(
+                float(more.get("seconds", fault.retry_after or 1)),
+                via=bool(more.get("via", True)),
+                is_global=bool(more.get("global", False)),
+            )
+        if fault.status >= 500 or more.get("html"):
+            return web.Response(status=fault.status, text="<html>upstream</html>")
+        return _error(fault.status, int(more.get("code", 50013)), fault.description)
 
     def _work(
         self, name: str, parts: tuple[str, ...], sent: tuple[Any, list[Upload]], query: Mapping[str, str]
@@ -302,21 +254,8 @@ class DiscordPeer:
 
     def _refuse(self, call: Call, refused: Refusal) -> web.Response:
         self.refusals.append(f"{call.method}: {refused.status} {refused.code} {refused.told}")
-        self._note(call, refused.status, "refused")
+        self.finish(call, refused.status, "refused")
         return _error(refused.status, refused.code, refused.told)
-
-    def _note(self, call: Call, status: int, outcome: str) -> None:
-        call.status, call.outcome = status, outcome
-        self.journal.write(call)
-        self.changes.notify()
-
-
-async def _half(request: web.Request, data: bytes) -> web.StreamResponse:
-    """The first half of a file, and then nothing."""
-    answer = web.StreamResponse(headers={"Content-Length": str(len(data))})
-    await answer.prepare(request)
-    await answer.write(data[: len(data) // 2])
-    return cut(request)
 
 
 def too_many_answer(seconds: float, *, via: bool = True, is_global: bool = False) -> web.Response:
@@ -328,19 +267,6 @@ def too_many_answer(seconds: float, *, via: bool = True, is_global: bool = False
     told = {"message": "You are being rate limited.", "retry_after": seconds, "global": is_global}
     scope = {"X-RateLimit-Scope": "global", "X-RateLimit-Global": "true"} if is_global else {}
     return _answer(told, 429, {"Via": "1.1 google", "Retry-After": str(int(seconds) + 1), **scope})
-
-
-def _planned(fault: Fault) -> web.Response:
-    more = fault.parameters
-    if fault.status == 429:
-        return too_many_answer(
-            float(more.get("seconds", fault.retry_after or 1)),
-            via=bool(more.get("via", True)),
-            is_global=bool(more.get("global", False)),
-        )
-    if fault.status >= 500 or more.get("html"):
-        return web.Response(status=fault.status, text="<html>upstream</html>")
-    return _error(fault.status, int(more.get("code", 50013)), fault.description)
 
 
 def _named(method: str, path: str) -> tuple[str | None, tuple[str, ...]]:

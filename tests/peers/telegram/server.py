@@ -3,16 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from aiohttp import web
 
-from tests.peers.faults import Fault, FaultPlan
-from tests.peers.journal import Changes, Journal
-from tests.peers.serving import LoopbackServer, cut
+from tests.peers.faults import Fault
+from tests.peers.platform import PlatformPeer, half
+from tests.peers.serving import cut
 from tests.peers.telegram.chats import Chat, Refused
 from tests.peers.telegram.control import routes
 from tests.peers.telegram.methods import MEDIA, Breach, Methods
@@ -48,25 +48,21 @@ class Call:
         return {name: getattr(self, name) for name in names}
 
 
-class TelegramPeer:
+class TelegramPeer(PlatformPeer[Call]):
     """A Bot API server on loopback. `base_url` and `file_url` are what python-telegram-bot wants.
 
-    `enforce_rate` turns the flood limits on. `violations` are calls that no correct client makes; `refusals`
-    are all error answers that were not planned faults. `push_*` verbs and `chats` come from the `World`.
+    `enforce_rate` turns the flood limits on. `refusals` are all error answers that were not planned faults. `push_*`
+    verbs and `chats` come from the `World`.
     """
 
     def __init__(
         self, port: int = 0, *, token: str = TOKEN, enforce_rate: bool = False, journal: Path | None = None
     ) -> None:
+        super().__init__(self._application(), port, journal)
         self.token = token
-        self.faults = FaultPlan()
-        self.violations: list[str] = []
         self.refusals: list[str] = []
-        self.journal: Journal[Call] = Journal(journal)
-        self.changes = Changes()
         self.flood = FloodGate() if enforce_rate else None
         self._spec = bot_api()
-        self.server = LoopbackServer(self._application(), port)
         self.updates = UpdateQueue(self.server.stopping, self.changes)
         self.world = World(self.updates)
         self.push_text = self.world.push_text
@@ -85,14 +81,8 @@ class TelegramPeer:
         self.add_file = self.world.add_file
         self.migrate = self.world.migrate
         self._methods = Methods(self.world)
-        self._away: asyncio.Task[None] | None = None
 
     # -- life --------------------------------------------------------------------------------------
-
-    @property
-    def base(self) -> str:
-        """`http://127.0.0.1:PORT`."""
-        return self.server.base
 
     @property
     def base_url(self) -> str:
@@ -105,34 +95,16 @@ class TelegramPeer:
         return f"{self.base}/file/bot"
 
     async def start(self) -> Self:
-        """Begin to serve."""
-        self.journal.start()
-        await self.server.start()
+        """Begin to serve, and to call whoever asked to be called."""
+        await super().start()
         self.world.hook.start()
         return self
 
-    async def stop(self) -> None:
-        """Release waiting polls, close everything, complete the journal file."""
-        if self._away is not None:
-            self._away.cancel()
-            await asyncio.gather(self._away, return_exceptions=True)
-            self._away = None
+    async def let_go(self) -> None:
+        """Release waiting polls."""
         await self.world.hook.stop()
         self.server.stopping.set()
         self.updates.wake()
-        await self.server.stop()
-        await self.journal.aclose()
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
-    async def wait_until_back(self) -> None:
-        """Wait until the server listens again after a `refuse` fault."""
-        if self._away is not None:
-            await self._away
 
     # -- what tests look at ------------------------------------------------------------------------
 
@@ -141,26 +113,13 @@ class TelegramPeer:
         """Chats by id; each is the sequence of the messages that are shown now."""
         return self.world.chats
 
-    def calls(self, method: str | None = None, **match: Any) -> list[Call]:
-        """Calls of the journal in order of arrival, by method and by parameters."""
-        return [
-            call
-            for call in self.journal
-            if method in (None, call.method) and all(call.params.get(k) == v for k, v in match.items())
-        ]
-
-    async def wait_for(self, condition: Callable[[], bool], timeout: float = 10.0) -> None:
-        """Wait until `condition` holds; looked at when calls come or end, and at pushes."""
-        await self.changes.wait_for(condition, timeout)
-
     async def wait_text(self, chat_id: int, contains: str, timeout: float = 10.0) -> str:
         """Wait until the bot shows a text that contains these words in a chat; returns that text."""
 
         def shown() -> list[str]:
-            return [t for t in self.chats[chat_id].texts() if contains in t] if chat_id in self.chats else []
+            return self.chats[chat_id].texts() if chat_id in self.chats else []
 
-        await self.wait_for(lambda: bool(shown()), timeout)
-        return shown()[0]
+        return await self.wait_among(shown, contains, timeout)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -179,7 +138,9 @@ class TelegramPeer:
             self.violations.append(f"unknown method {request.match_info['method']!r}")
             return _answer(error(404, "Not Found: method not found"), 404)
         if fault := self.faults.take(method, None):
-            self._note(Call(method, {}, request.content_type), 0, f"fault:{fault.kind}")
+            unread = Call(method, {}, request.content_type)
+            self.journal.add(unread)
+            self.finish(unread, 0, f"fault:{fault.kind}")
             return cut(request)
         try:
             raw, uploads = await _read(request)
@@ -193,16 +154,17 @@ class TelegramPeer:
         try:
             return await self._serve(request, call, checked)
         except asyncio.CancelledError:
-            self._finish(call, 0, "client-gone")
+            self.finish(call, 0, "client-gone")
             raise
 
     async def _serve(self, request: web.Request, call: Call, checked: Checked) -> web.StreamResponse:
         fault = self.faults.take(call.method, checked.params)
-        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+        if fault is not None and (early := await self.before(request, call, fault)) is not None:
             return early
         try:
             body, status = {"ok": True, "result": await self._work(call, checked)}, 200
-            self._finish(call, 200, f"fault:{fault.kind}" if fault else "ok", result=body["result"])
+            call.result = body["result"]
+            self.finish(call, 200, f"fault:{fault.kind}" if fault else "ok")
         except Refused as refused:
             body, status = error(refused.code, refused.description, refused.parameters), refused.code
             self._refuse(call, refused)
@@ -212,22 +174,10 @@ class TelegramPeer:
             return web.Response(text=json.dumps(body)[:-3], content_type="application/json")
         return _answer(body, status)
 
-    async def _before(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse | None:
-        """Show a fault that keeps the work from being done; None lets it go on."""
-        if fault.kind in ("lost", "malformed"):
-            return None
-        if fault.kind == "delay":
-            await asyncio.sleep(fault.seconds)
-            return None
-        self._finish(call, fault.status if fault.kind == "status" else 0, f"fault:{fault.kind}")
-        if fault.kind == "status":
-            more = {"retry_after": fault.retry_after} if fault.retry_after is not None else {}
-            return _answer(error(fault.status, fault.description, {**fault.parameters, **more}), fault.status)
-        if fault.kind == "hang":
-            await self.server.hang()
-        if fault.kind == "refuse":
-            self._away = asyncio.create_task(self.server.refuse(fault.seconds), name="peer-refuses")
-        return cut(request)
+    def planned(self, fault: Fault) -> web.Response:
+        """The API's error object."""
+        more = {"retry_after": fault.retry_after} if fault.retry_after is not None else {}
+        return _answer(error(fault.status, fault.description, {**fault.parameters, **more}), fault.status)
 
     async def _work(self, call: Call, checked: Checked) -> Any:
         if checked.faults:
@@ -255,19 +205,13 @@ class TelegramPeer:
         self.refusals.append(line)
         if breach:
             self.violations.append(line)
-        self._finish(call, refused.code, "violation" if breach else "refused", refused.description)
+        call.description = refused.description
+        self.finish(call, refused.code, "violation" if breach else "refused")
 
-    def _note(self, call: Call, status: int, outcome: str) -> None:
-        self.journal.add(call)
-        self._finish(call, status, outcome)
-
-    def _finish(
-        self, call: Call, status: int, outcome: str, description: str = "", result: Any = None
-    ) -> None:
-        call.ended, call.status, call.outcome = time.monotonic(), status, outcome
-        call.description, call.result = description, result
-        self.journal.write(call)
-        self.changes.notify()
+    def finish(self, call: Call, status: int, outcome: str) -> None:
+        """A call is answered."""
+        call.ended = time.monotonic()
+        super().finish(call, status, outcome)
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         if request.match_info["token"] != self.token:
@@ -276,23 +220,15 @@ class TelegramPeer:
         call = Call("download", {"path": path}, "")
         self.journal.add(call)
         fault = self.faults.take("download", call.params)
-        if fault is not None and (early := await self._before(request, call, fault)) is not None:
+        if fault is not None and (early := await self.before(request, call, fault)) is not None:
             return early
         data = next((data for known, data in self.world.files.values() if known == path), None)
-        self._finish(call, 404 if data is None else 200, "ok" if data is not None else "refused")
+        self.finish(call, 404 if data is None else 200, "ok" if data is not None else "refused")
         if data is None:
             return _answer(error(404, "Not Found"), 404)
         if fault is not None and fault.kind == "lost":
-            return await _half(request, data)
+            return await half(request, data)
         return web.Response(body=data)
-
-
-async def _half(request: web.Request, data: bytes) -> web.StreamResponse:
-    """A download that breaks in the middle."""
-    response = web.StreamResponse(headers={"Content-Length": str(len(data))})
-    await response.prepare(request)
-    await response.write(data[: len(data) // 2])
-    return cut(request)
 
 
 def error(code: int, description: str, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
