@@ -28,7 +28,8 @@ def read(file: BinaryIO) -> Iterator[Piece]:
         sheet.reset_dimensions()  # what it says of its size may be anything
         rows: list[list[str]] = []
         for count, row in enumerate(sheet.iter_rows(values_only=True), 1):
-            rows.append(_filled(row))
+            if row:
+                rows.append(_filled(row))
             if count % _ROWS == 0:
                 yield Piece(_lines(rows), f"{place}, row {count}")
                 rows.clear()

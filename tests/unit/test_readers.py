@@ -13,6 +13,7 @@ from media.packages import DOCX, XLSX
 from media.readable import READERS, reader_of
 from tests import documents
 
+WITH_ENTITY = '<!DOCTYPE d [<!ENTITY a "ha">]><d><p><t>&a;</t></p></d>'
 CELL = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
 
 
@@ -150,6 +151,8 @@ def test_control_characters_and_half_characters_are_left_out() -> None:
         (documents.word()[:3000], DOCX, "damaged"),
         (documents.sheets()[:3000], XLSX, "damaged"),
         (documents.word_of("<w:p>"), DOCX, "damaged"),
+        (documents.archive({"word/document.xml": WITH_ENTITY}), DOCX, "damaged"),
+        (documents.archive({"word/document.xml": "<d/>", "word/styles.xml": WITH_ENTITY}), DOCX, "damaged"),
         (documents.locked_office(), "application/x-ole-storage", "protected"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "application/x-ole-storage", "unsupported"),
         (b"\x89PNG\r\n\x1a\n", "image/png", "unsupported"),
