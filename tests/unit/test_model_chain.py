@@ -29,6 +29,7 @@ class Stub:
         self.error = error
         self.hangs = hangs
         self.asked = 0
+        self.sees: bool | None = None
 
     async def complete(self, request: ModelRequest, on_text: Callable[[str], None]) -> Completion:
         self.asked += 1
