@@ -8,7 +8,7 @@ from typing import Any
 from adapters.fields import integer, mapping, text
 from hermes.events import ChatKind, Sender
 
-__all__ = ["chat_kind", "person", "sender_of", "topic_of"]
+__all__ = ["chat_kind", "chat_name", "person", "sender_of", "topic_of"]
 
 _KINDS: Mapping[str, ChatKind] = {
     "private": "direct",
@@ -25,6 +25,14 @@ def chat_kind(chat: Mapping[str, Any]) -> ChatKind:
     if kind is None:
         raise ValueError(f"unknown chat type {chat.get('type')!r:.40}")
     return kind
+
+
+def chat_name(chat: Mapping[str, Any]) -> str:
+    """What a Chat object is called; empty for people without a name of their own, whose first names are alike."""
+    if username := text(chat, "username"):
+        return f"@{username}"
+    title = text(chat, "title")
+    return f"#{title}" if title else ""
 
 
 def sender_of(message: Mapping[str, Any], chat: Mapping[str, Any]) -> Sender:

@@ -14,7 +14,7 @@ from adapters.fields import integer, mapping, text
 from adapters.telegram.addressing import Account, Addressed, read_text
 from adapters.telegram.answered import answers_us, files_answered, quoted
 from adapters.telegram.media import attachments
-from adapters.telegram.origin import chat_kind, sender_of, topic_of
+from adapters.telegram.origin import chat_kind, chat_name, sender_of, topic_of
 from adapters.telegram.reactions import reaction
 from adapters.telegram.wording import named, worded
 from hermes.events import ChatKind, Event, Ignored, Parsed, Sender, Target, Unparsable
@@ -93,7 +93,8 @@ def _event(
     message: Mapping[str, Any], said: Addressed, found: tuple[ChatKind, Sender], reading: Reading
 ) -> Event:
     kind, sender = found
-    chat, number = str(integer(mapping(message, "chat"), "id")), integer(message, "message_id")
+    place, number = mapping(message, "chat"), integer(message, "message_id")
+    chat = str(integer(place, "id"))
     thread = topic_of(message)
     edited = integer(message, "edit_date") if "edit_date" in message else ""
     files = attachments(message)
@@ -117,6 +118,7 @@ def _event(
         sent_at=float(integer(message, "date")),
         attachments=(*files, *files_answered(message, reading.account)),
         album=text(message, "media_group_id") or None,
+        chat_name=chat_name(place),
     )
 
 

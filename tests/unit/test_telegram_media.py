@@ -179,6 +179,19 @@ def test_a_post_in_the_group_where_it_is_discussed_is_answered_only_by_name() ->
     assert event(in_group("news"), free).addressed
 
 
+@pytest.mark.parametrize(
+    ("chat", "name"),
+    [
+        ({"id": 9, "type": "private", "first_name": "Bob"}, ""),
+        ({"id": 9, "type": "private", "first_name": "Bob", "username": "bob"}, "@bob"),
+        ({"id": -1001, "type": "supergroup", "title": "Our team"}, "#Our team"),
+        ({"id": -1001, "type": "channel", "title": "News", "username": "news"}, "@news"),
+    ],
+)
+def test_a_chat_is_called_by_its_name(chat: dict[str, Any], name: str) -> None:
+    assert event(message("/x", chat=chat)).chat_name == name
+
+
 # -- reactions ---------------------------------------------------------------------------------------
 
 
