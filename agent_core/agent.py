@@ -231,6 +231,7 @@ class SessionAgent:
             most=rules.parallel,
             cap=parts.result_chars(),
             files=turn.files,
+            choices=turn.choices,
         )
 
     def _specs_of(self, tools: tuple[Tool, ...]) -> tuple[ToolSpec, ...]:

@@ -166,8 +166,13 @@ class Loop:
         return replace(self._outcome("answered"), text=message.text)
 
     def _outcome(self, state: TurnState) -> TurnOutcome:
-        files = tuple(self.turn.files)
-        return TurnOutcome(state, usage=self.spending.usage, model_calls=self.spending.calls, files=files)
+        return TurnOutcome(
+            state,
+            usage=self.spending.usage,
+            model_calls=self.spending.calls,
+            files=tuple(self.turn.files),
+            choices=tuple(self.turn.choices),
+        )
 
     async def _ask(self, specs: tuple[ToolSpec, ...], extra: Message | None = None) -> Completion:
         """One answer, of another model where this one fails for good and there is another."""

@@ -2,7 +2,8 @@
 
 Kinds: `input` (what came in), `answer` (an assistant message with calls, and its usage), `began` (a call is
 about to run),
-`result` (a tool message), `file` (what goes out with the answer), `steer` (what was said while the turn ran).
+`result` (a tool message), `file` (what goes out with the answer),
+`choices` (what people may pick below it), `steer` (what was said while the turn ran).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "answer_step",
     "asked",
     "asked_again",
+    "choices_step",
     "file_step",
     "input_step",
     "rebuild",
@@ -37,7 +39,7 @@ class Rebuilt:
     """A turn as its steps tell it.
 
     `pending`: calls of the last answer without a result; `began`: the ids of those that had begun. `files`: what goes
-    out with the answer, each with its caption.
+    out with the answer, each with its caption. `choices`: what people may pick below it.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -47,6 +49,7 @@ class Rebuilt:
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
     files: list[tuple[StoredFile, str]] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
 
 
 def asked(inputs: Sequence[TurnInput], kind: str, source: str, at: float) -> list[Message]:
@@ -148,6 +151,11 @@ def file_step(file: StoredFile, caption: str) -> Step:
     return "file", {"file": file.to_json(), "caption": scrub_surrogates(caption)}
 
 
+def choices_step(choices: Sequence[str]) -> Step:
+    """Answers that people may pick below the turn's own."""
+    return "choices", {"choices": [scrub_surrogates(c) for c in choices]}
+
+
 def usage_of(raw: JSONObject) -> Usage:
     """The usage of a stored answer; figures that are not known stay zero."""
     known = {k: raw[k] for k in ("prompt", "completion", "cached", "reasoning", "estimated") if k in raw}
@@ -182,6 +190,8 @@ def rebuild(steps: Iterable[tuple[str, Any]]) -> Rebuilt:
             open_calls.pop(message.tool_call_id or "", None)
         elif kind == "file":
             turn.files.append((StoredFile.from_json(content["file"]), content["caption"]))
+        elif kind == "choices":
+            turn.choices = list(content["choices"])
     turn.pending = tuple(open_calls.values())
     turn.began = frozenset(began & open_calls.keys())
     return turn

@@ -16,7 +16,7 @@ from agent_core.budget import RepeatGuard
 from agent_core.calls import Prepared, execute, prepare, summary
 from agent_core.history import INTERRUPTED
 from agent_core.spill import finished
-from agent_core.steps import Step, file_step
+from agent_core.steps import Step, choices_step, file_step
 from hermes.agent import ToolEnded, ToolStarted, TurnIO
 from hermes.clock import Clock
 from hermes.failpoint import reached
@@ -48,7 +48,7 @@ class Hands:
     """Runs calls for one turn.
 
     context: makes the context of a call. most: calls at once. cap: characters of a result. files: what the turn gives
-    out so far, each with its caption.
+    out so far, each with its caption. choices: what people may pick below its answer, as it stands so far.
     """
 
     tools: Mapping[str, Tool]
@@ -60,6 +60,7 @@ class Hands:
     cap: int = 30_000
     guard: RepeatGuard = field(default_factory=RepeatGuard)
     files: list[tuple[StoredFile, str]] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
     acted: bool = False
     """Whether a call ran that may have had an effect."""
 
@@ -131,8 +132,10 @@ class Hands:
             self.acted = self.acted or tool.parallel != "read"
         message = await self._message(prepared, result)
         given = [file_step(file, caption) for file, caption in result.files]
+        given += [choices_step(result.choices)] if result.choices else []
         await self.record([("result", message.to_json()), *given], progress=True)
         self.files += result.files
+        self.choices[:] = result.choices or self.choices
         self.io.emit(ToolEnded(call.id, call.name, result.ok))
         return message
 

@@ -8,15 +8,31 @@ from itertools import groupby
 
 from gateway.ledger import InboxRow
 
-__all__ = ["as_one"]
+__all__ = ["albums", "as_one"]
 
 
-def as_one(rows: Sequence[InboxRow]) -> list[InboxRow]:
-    """The rows, with those of one album that follow each other as one: all files, the text of whichever has one.
+def albums(rows: Sequence[InboxRow]) -> list[list[InboxRow]]:
+    """The rows in the groups that are one message each: parts of an album that follow each other, else one row.
 
-    The platform's order counts, not that of arrival: message ids that are numbers grow.
+    In an album the platform's order counts, not that of arrival: message ids that are numbers grow.
     """
-    return [_merged(list(group)) for _, group in groupby(rows, key=_album)]
+    groups = [list(group) for _, group in groupby(rows, key=_album)]
+    return [sorted(group, key=_number) if len(group) > 1 else group for group in groups]
+
+
+def as_one(group: Sequence[InboxRow]) -> InboxRow:
+    """A group as one message: all files, and the text of whichever part has one."""
+    first = group[0]
+    if len(group) == 1:
+        return first
+    events = [row.event for row in group]
+    event = replace(
+        first.event,
+        text="\n\n".join(e.text for e in events if e.text.strip()),
+        quoted=next((e.quoted for e in events if e.quoted is not None), None),
+        attachments=tuple(file for e in events for file in e.attachments),
+    )
+    return replace(first, event=event)
 
 
 def _album(row: InboxRow) -> tuple[str, ...]:
@@ -24,19 +40,6 @@ def _album(row: InboxRow) -> tuple[str, ...]:
     if event.album is None:
         return ("", str(row.id))
     return event.album, event.instance, event.chat, event.sender.id
-
-
-def _merged(rows: list[InboxRow]) -> InboxRow:
-    if len(rows) == 1:
-        return rows[0]
-    events = [row.event for row in sorted(rows, key=_number)]
-    event = replace(
-        events[0],
-        text="\n\n".join(e.text for e in events if e.text.strip()),
-        quoted=next((e.quoted for e in events if e.quoted is not None), None),
-        attachments=tuple(file for e in events for file in e.attachments),
-    )
-    return replace(rows[0], event=event)
 
 
 def _number(row: InboxRow) -> int:

@@ -17,7 +17,7 @@ from typing import Literal
 import structlog
 
 from gateway import outbox
-from gateway.composing import Captioned, composed, largest_file
+from gateway.composing import Captioned, Content, composed, largest_file
 from gateway.fate import DeliveryRules, decide
 from gateway.outbox import Draft, OutboxRow
 from gateway.pace import Pacer
@@ -133,16 +133,11 @@ class Delivery:
         return [
             draft
             for n, target in enumerate(targets)
-            for draft in self.compose_one(target, markdown, f"{key}:{n}", kind, files)
+            for draft in self.compose_one(target, Content(markdown, files), f"{key}:{n}", kind)
         ]
 
     def compose_one(
-        self,
-        target: Target,
-        markdown: str,
-        key: str,
-        kind: outbox.OutboxKind = "reply",
-        files: Sequence[Captioned] = (),
+        self, target: Target, content: Content, key: str, kind: outbox.OutboxKind = "reply"
     ) -> list[Draft]:
         """As `compose`, for one target."""
         target = self.resolved(target)
@@ -150,7 +145,7 @@ class Delivery:
         if adapter is None:
             log.error("delivery.no_such_platform", instance=target.instance)
             return []
-        return composed(adapter, target, markdown, files, key, kind)
+        return composed(adapter, target, content, key, kind)
 
     async def recover(self) -> None:
         """Take up the rows of an earlier process; those at `sending` have an unknown outcome.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
-from gateway.composing import Captioned
+from gateway.composing import Content
 from gateway.delivery import Delivery
 from gateway.outbox import Draft
 from hermes.events import Target
@@ -51,53 +51,53 @@ class Replies:
         self._keep = keep
         self._rules = rules
 
-    async def drafts(
-        self, targets: Sequence[Target], text: str, key: str, files: Sequence[Captioned] = ()
-    ) -> list[Draft]:
+    async def drafts(self, targets: Sequence[Target], content: Content, key: str) -> list[Draft]:
         """The rows of an answer, target by target; none for an answer of nothing.
 
         A file that a target does not take is named in its words.
         """
         out: list[Draft] = []
         for n, target in enumerate(targets):
-            out += await self._for(target, text, f"{key}:{n}", files)
+            out += await self._for(target, content, f"{key}:{n}")
         return out
 
-    async def _for(self, target: Target, text: str, key: str, files: Sequence[Captioned]) -> list[Draft]:
+    async def _for(self, target: Target, content: Content, key: str) -> list[Draft]:
         most = self._delivery.largest_file(target)
-        left_out = [file.name for file, _ in files if file.size > (most or 0)]
+        left_out = [file.name for file, _ in content.files if file.size > (most or 0)]
         if left_out:
             note = self._say("file_left_out", names=", ".join(left_out))
-            text = f"{text}\n\n{note}" if text else note
-        drafts = await self._composed(target, text, key, files)
+            content = replace(content, text=f"{content.text}\n\n{note}" if content.text else note)
+        drafts = await self._composed(target, content, key)
         after, words = self._rules().after, [d for d in drafts if d.kind == "reply"]
         if after is None or most is None or len(words) <= after:
             return drafts
-        whole = await self._as_file(text, most)
+        whole = await self._as_file(content.text, most)
         if whole is None:
             return drafts
         room = min(_OPENING, len(words[0].piece.text))
-        head = f"{opening(text, room)}\n\n{self._say('long_reply')}"
-        return await self._composed(target, head, key, [(whole, ""), *files])
+        head = f"{opening(content.text, room)}\n\n{self._say('long_reply')}"
+        return await self._composed(
+            target, replace(content, text=head, files=[(whole, ""), *content.files]), key
+        )
 
     async def _as_file(self, text: str, most: int) -> StoredFile | None:
         data = text.encode()
         return None if self._keep is None or len(data) > most else await self._keep(data, "answer.md")
 
-    async def _composed(self, target: Target, text: str, key: str, files: Sequence[Captioned]) -> list[Draft]:
+    async def _composed(self, target: Target, content: Content, key: str) -> list[Draft]:
         """A long text is rendered beside the loop, which it would hold up."""
-        if len(text) < _LONG:
-            return self._compose(target, text, key, files)
-        return await asyncio.to_thread(self._compose, target, text, key, files)
+        if len(content.text) < _LONG:
+            return self._compose(target, content, key)
+        return await asyncio.to_thread(self._compose, target, content, key)
 
-    def _compose(self, target: Target, text: str, key: str, files: Sequence[Captioned]) -> list[Draft]:
-        if not text and not files:
+    def _compose(self, target: Target, content: Content, key: str) -> list[Draft]:
+        if content == Content():
             return []
         try:
-            return self._delivery.compose_one(target, text, key, files=files)
+            return self._delivery.compose_one(target, content, key)
         except Exception:  # a renderer's fault must not eat the answer: it goes out as plain words
             log.exception("turn.render_failed", key=key)
-            return self._delivery.compose_one(target, self._say("internal"), key)
+            return self._delivery.compose_one(target, Content(self._say("internal")), key)
 
 
 def opening(markdown: str, most: int) -> str:

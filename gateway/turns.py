@@ -15,7 +15,7 @@ and is run again once the store is back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -23,6 +23,8 @@ from itertools import takewhile
 import structlog
 
 from gateway import ledger, outbox
+from gateway.albums import albums, as_one
+from gateway.composing import Content, numbered
 from gateway.feeds import Feed
 from gateway.ledger import InboxRow, InboxState
 from gateway.live import LiveView
@@ -131,13 +133,13 @@ class ActiveTurn:
             return None
         self.said = self.said[len(rows) :]
         self.joined += rows
-        inputs = tuple(self._said(r) for r in rows)
+        inputs = tuple(self._said(group) for group in albums(rows))
         return Steering(inputs, ledger.begin(self.work.turn_id, [r.id for r in rows]))
 
-    def _said(self, row: InboxRow) -> TurnInput:
+    def _said(self, group: Sequence[InboxRow]) -> TurnInput:
         """What a message says to the turn; a new version of one of the turn's own says that it is one."""
-        words = _input(row, self.files.get(row.id, ()))
-        return replace(words, text=self.say("edited", text=words.text)) if row.event.edited else words
+        words = _input(group, self.files)
+        return replace(words, text=self.say("edited", text=words.text)) if group[0].event.edited else words
 
     def emit(self, update: TurnUpdate) -> None:
         if self.live is not None:
@@ -273,7 +275,7 @@ class Turns:
 
     def _request(self, active: ActiveTurn) -> TurnRequest:
         work = active.work
-        inputs = tuple(_input(row, active.files.get(row.id, ())) for row in work.rows)
+        inputs = tuple(_input(group, active.files) for group in albums(work.rows))
         if work.redo is not None:
             last, again = inputs[-1], work.redo
             files = (*again.files, *last.files)
@@ -320,7 +322,11 @@ class Turns:
         # Another bot would answer our sentence about a missing answer, and we its answer, for ever.
         said = outcome.text.strip() if active.work.is_for_a_bot() else shown
         files = outcome.files if outcome.state in ("answered", "silent") else ()
-        drafts = await self._replies.drafts(active.work.targets(), said, request.turn_id, files)
+        choices = outcome.choices if outcome.state in ("answered", "silent") else ()
+        if choices and not active.work.targets():  # who looks on reads them
+            shown = numbered(shown, choices)
+        content = Content(said, files, choices)
+        drafts = await self._replies.drafts(active.work.targets(), content, request.turn_id)
         drafts = self._in_place(active, outcome, drafts)
         active.closing = True
         jobs, more = self._stop_jobs(active)
@@ -426,7 +432,8 @@ class Turns:
         return self._delivery.compose(targets, text, key) if text else []
 
 
-def _input(row: InboxRow, files: tuple[GivenFile, ...] = ()) -> TurnInput:
+def _input(group: Sequence[InboxRow], files: Mapping[int, tuple[GivenFile, ...]]) -> TurnInput:
+    row = as_one(group)
     event = row.event
     return TurnInput(
         event.text,
@@ -436,7 +443,7 @@ def _input(row: InboxRow, files: tuple[GivenFile, ...] = ()) -> TurnInput:
         event.untrusted,
         event.quoted,
         event.history,
-        files,
+        tuple(file for part in group for file in files.get(part.id, ())),
     )
 
 

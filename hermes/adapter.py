@@ -32,6 +32,7 @@ __all__ = [
     "BuildAdapter",
     "BundlingAdapter",
     "Capabilities",
+    "ChoosingAdapter",
     "CommandInfo",
     "EditingAdapter",
     "FetchingAdapter",
@@ -324,6 +325,20 @@ class BundlingAdapter(FileAdapter, Protocol):
 
         In place of `render` and `render_file` for a reply that has files. Text and captions may be blank. Each file is
         at most `largest_file` long; what is too much for one message goes on in the next.
+        """
+        ...
+
+
+@runtime_checkable
+class ChoosingAdapter(Adapter, Protocol):
+    """An adapter that can put buttons under a message."""
+
+    def render_choices(self, piece: Piece, choices: Sequence[str], target: Target) -> Piece:
+        """The piece with a button for each choice; pure.
+
+        choices: one to eight labels of one line, at most 60 characters each, no two alike. Who presses one says it: the
+        press comes in as an `Event` whose text is the label, never read as a command, with a `dedupe_key` made of the
+        message, the presser and the choice.
         """
         ...
 

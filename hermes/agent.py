@@ -209,7 +209,7 @@ class TurnOutcome:
     "failed"
     ("model_down", "model_timeout", "model_auth", "overflow", "history_unreadable", ...), with `error_fields`.
     notices: system sentences to show beside the answer. files: what its tools gave out, each with its caption; sent
-    with the answer when the turn is "answered" or "silent".
+    with the answer when the turn is "answered" or "silent". choices: answers that people may pick below it.
     """
 
     state: TurnState
@@ -220,6 +220,7 @@ class TurnOutcome:
     notices: tuple[Notice, ...] = ()
     model_calls: int = 0
     files: tuple[tuple[StoredFile, str], ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hermes.adapter import Capabilities, Intake, Piece, Receipt
@@ -127,6 +127,10 @@ class FakeAdapter:
         """See `FileAdapter.render_file`; a caption has `limit` characters too."""
         first, *more = self.render(caption, target) or [Piece("")]
         return [Piece(first.text, file=file), *more]
+
+    def render_choices(self, piece: Piece, choices: Sequence[str], target: Target) -> Piece:  # noqa: ARG002  the contract
+        """See `ChoosingAdapter.render_choices`; the labels stand in the piece's `format`."""
+        return replace(piece, format={**piece.format, "choices": list(choices)})
 
     async def fetch(self, event: Event, attachment: Attachment) -> AsyncIterator[bytes]:  # noqa: ARG002  the contract
         """See `FetchingAdapter.fetch`; each call is noted in `fetched`."""

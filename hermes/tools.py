@@ -36,13 +36,15 @@ class ToolResult:
 
     `untrusted`: text from outside, fenced for the model.
     `files`: what goes out with the turn's answer, each with its caption; kept with the result, so that a turn that is
-    taken up again sends them once.
+    taken up again sends them once. `choices`: answers that people may pick below it (see `ChoosingAdapter`); those of
+    the last such result hold.
     """
 
     text: str
     ok: bool = True
     untrusted: bool = False
     files: tuple[tuple[StoredFile, str], ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.albums import as_one
+from gateway.albums import albums, as_one
 from gateway.busy import ALBUM_PAUSE, BURST_PAUSE, PASTE_PAUSE, gathered, pause_for
 from gateway.ledger import InboxRow
 from hermes.events import Attachment, Event, Sender
@@ -77,7 +77,8 @@ def test_TG_19_the_parts_of_an_album_are_waited_for_and_join() -> None:
 
 
 def test_TG_19_an_album_is_one_message_in_the_platforms_order() -> None:
-    (whole,) = as_one([photo(32, "compare"), photo(31), photo(33)])
+    (group,) = albums([photo(32, "compare"), photo(31), photo(33)])
+    whole = as_one(group)
     assert whole.event.text == "compare"
     assert [file.ref for file in whole.event.attachments] == ["f31", "f32", "f33"]
     assert whole.event.message_id == "31"
@@ -85,7 +86,8 @@ def test_TG_19_an_album_is_one_message_in_the_platforms_order() -> None:
 
 def test_what_is_no_album_stays_as_it_is() -> None:
     rows = [photo(9, "a", album=None), photo(8, "b", album=None), photo(7, "c"), photo(6, "d", album="b")]
-    assert as_one(rows) == rows
-    assert as_one([]) == []
+    assert albums(rows) == [[r] for r in rows]
+    assert [as_one(group) for group in albums(rows)] == rows
+    assert albums([]) == []
     alone = [row("direct", "x"), row("direct", "y")]
-    assert as_one(alone) == alone
+    assert albums(alone) == [[r] for r in alone]

@@ -25,7 +25,7 @@ TOOLS = (Tool(name="roll", description="Roll.", parameters=SCHEMA, handler=roll)
 
 def test_U1_the_bundled_tools_are_found() -> None:
     found = find()
-    names = ["read_file", "search_files", "send_file", "session_search", "todo", "write_file"]
+    names = ["offer_choices", "read_file", "search_files", "send_file", "session_search", "todo", "write_file"]
     assert sorted(found.tools) == names
     assert found.warnings == ()
 
@@ -44,7 +44,7 @@ def test_U1_a_user_s_tool_is_found_and_a_broken_one_is_a_warning(tmp_path: Path)
     (tmp_path / "_private.py").write_text("raise SystemError")
     found = find(tmp_path)
     assert "roll" in found.tools
-    assert len(found.tools) == 7
+    assert len(found.tools) == 8
     told = " ".join(found.warnings)
     for words in (
         "broken.py",
@@ -69,7 +69,7 @@ TOOLS = find().tools
 def test_U2_toolsets_include_each_other() -> None:
     sets = {
         "a": Toolset(("todo",), ("b",)),
-        "b": Toolset(includes=("files", "c")),
+        "b": Toolset(includes=("files", "core", "c")),
         "c": Toolset(("session_search",)),
     }
     assert expand(["a"], {**BUNDLED, **sets}, TOOLS) == frozenset(TOOLS)
