@@ -45,6 +45,7 @@ class Home:
                 "http": {"host": "127.0.0.1", "port": port},
                 "limits": {"rate": "off"},
                 "delivery": {"on_unknown": on_unknown},
+                "resume_max_starts": 1000,
             },
             "platforms": {"email": post.settings(rate="off")},
         }  # fmt: skip

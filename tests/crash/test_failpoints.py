@@ -40,7 +40,7 @@ def _modes(place: str) -> tuple[str, ...]:
 async def test_killed_at(place: str, make_house: MakeHouse) -> None:
     async with asyncio.TaskGroup() as both:  # two daemons at once: most of the time goes into their starts
         for mode in _modes(place):
-            house = await make_house(delivery={"on_unknown": mode})
+            house = await make_house(delivery={"on_unknown": mode}, resume_max_starts=1000)
             both.create_task(_killed_at(house, place, mode))
 
 

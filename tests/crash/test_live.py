@@ -25,7 +25,7 @@ _FINAL_EDIT = ("outbox.claimed", "outbox.sent", "outbox.receipted")
 async def test_killed_while_an_answer_grows(place: str, make_house: MakeHouse) -> None:
     async with asyncio.TaskGroup() as both:
         for mode in ("resend", "drop"):
-            house = await make_house(delivery={"on_unknown": mode})
+            house = await make_house(delivery={"on_unknown": mode}, resume_max_starts=1000)
             both.create_task(_killed_at(house, [place]))
 
 
@@ -35,7 +35,7 @@ async def test_killed_while_an_answer_grows(place: str, make_house: MakeHouse) -
     ids="+".join,
 )
 async def test_killed_twice_in_one_answer(places: tuple[str, ...], make_house: MakeHouse) -> None:
-    await _killed_at(await make_house(delivery={"on_unknown": "drop"}), places)
+    await _killed_at(await make_house(delivery={"on_unknown": "drop"}, resume_max_starts=1000), places)
 
 
 async def _killed_at(house: House, places: tuple[str, ...] | list[str]) -> None:

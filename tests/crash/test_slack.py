@@ -42,6 +42,7 @@ class Home:
                 "http": {"host": "127.0.0.1", "port": 0},
                 "limits": {"rate": "off"},
                 "delivery": {"on_unknown": on_unknown},
+                "resume_max_starts": 1000,
             },
             "platforms": {"slack": slack.settings()},
         }  # fmt: skip
