@@ -24,7 +24,7 @@ from hermes.events import Attachment, Event, Parsed, Sender, Target, Unparsable,
 from hermes.files import FileKind, StoredFile
 from hermes.testing import FakeAdapter
 from tests.integration.telegram_desk import Desk, make_adapter
-from tests.peers.telegram import Fault, TelegramPeer, refusal, units
+from tests.peers.telegram import Fault, ShownMessage, TelegramPeer, refusal, units
 
 
 class Platform(Protocol):
@@ -196,31 +196,56 @@ class Telegram:
     target = Target("telegram", "5")
     limit = 4096
 
-    def __init__(self, peer: TelegramPeer) -> None:
+    def __init__(self, peer: TelegramPeer, depot: Depot | None = None) -> None:
         self.peer = peer
+        self.depot = depot or Depot(Path("/nonexistent"))
         peer.add_chat(5)
         self.adapter = self.build(SystemClock())
 
+    @classmethod
+    async def open(cls, depot: Depot) -> "Telegram":
+        """A server of its own."""
+        return cls(await TelegramPeer().start(), depot)
+
+    async def aclose(self) -> None:
+        """End the server."""
+        await self.peer.stop()
+        assert self.peer.violations == []
+
     def build(self, clock: Clock) -> Adapter:
-        return make_adapter(self.peer, clock)
+        return make_adapter(self.peer, clock, stored=self.depot.path)
 
     def size(self, text: str) -> int:
         return units(text)
 
     def shown(self) -> list[str]:
-        return self.peer.chats[5].texts()
+        return [message.text for message in self._ours() if message.media is None]
+
+    def got(self) -> list[Got]:
+        return [Got(m.file_name or "", m.file_data, m.text) for m in self._ours() if m.media is not None]
+
+    def _ours(self) -> list[ShownMessage]:
+        return [message for message in self.peer.chats[5] if message.from_bot]
 
     async def lose(self) -> None:
-        self.peer.faults.add("sendMessage", Fault("lost"))
+        for method in ("sendMessage", "sendDocument"):
+            self.peer.faults.add(method, Fault("lost"))
 
     async def refuse(self) -> None:
-        self.peer.faults.add("sendMessage", refusal(403, "Forbidden: bot was blocked by the user"))
+        for method in ("sendMessage", "sendDocument"):
+            self.peer.faults.add(method, refusal(403, "Forbidden: bot was blocked by the user"))
 
     async def go_away(self) -> None:
         await self.peer.stop()
 
     async def write(self, text: str) -> None:
         self.peer.push_text(text, 5)
+
+    async def write_file(self, text: str, name: str, data: bytes) -> None:
+        self.peer.push_document(data, 5, name=name, caption=text)
+
+    async def take_away(self) -> None:
+        self.peer.world.files.clear()
 
     async def write_nonsense(self) -> None:
         self.peer.push_raw({"message": {"text": 7, "chat": "?"}})

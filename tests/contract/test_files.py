@@ -13,7 +13,7 @@ from adapters.api.adapter import Api
 from adapters.discord.adapter import Discord as DiscordAdapter
 from adapters.email.adapter import Email as EmailAdapter
 from adapters.slack.adapter import Slack as SlackAdapter
-from adapters.telegram.adapter import Telegram
+from adapters.telegram.adapter import Telegram as TelegramAdapter
 from adapters.terminal.adapter import TerminalAdapter
 from adapters.webhook.adapter import Webhook
 from gateway.outbox import files_to_json, piece_of
@@ -24,18 +24,18 @@ from hermes.events import Attachment, Event, event_from_json, event_to_json
 from hermes.files import FileKind, StoredFile
 from tests.contract.discord_platform import Discord
 from tests.contract.email_platform import Email
-from tests.contract.platforms import Book, Depot, Fake, Filing, running
+from tests.contract.platforms import Book, Depot, Fake, Filing, Telegram, running
 from tests.contract.slack_platform import Slack
 from tests.contract.test_adapter import squeezed
 
-PLATFORMS = ("fake", "slack", "email", "discord")
+PLATFORMS = ("fake", "slack", "email", "discord", "telegram")
 """Platforms whose adapter sends and fetches files; each is made by `opened`."""
 
-MISSING = {"telegram"}
+MISSING: set[str] = set()
 """Adapters with files whose peers are not tried here yet."""
 
 ADAPTERS: dict[str, type] = {
-    "telegram": Telegram,
+    "telegram": TelegramAdapter,
     "discord": DiscordAdapter,
     "slack": SlackAdapter,
     "email": EmailAdapter,
@@ -67,6 +67,8 @@ async def opened(name: str, depot: Depot, request: pytest.FixtureRequest) -> Fil
             return await Slack.open(depot)
         case "discord":
             return await Discord.open(depot)
+        case "telegram":
+            return await Telegram.open(depot)
         case "email":
             return await Email.open(request.getfixturevalue("dovecot"), depot)
         case _:
@@ -78,7 +80,7 @@ async def platform(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     made = await opened(request.param, Depot(tmp_path), request)
     yield made
     await made.adapter.aclose()
-    if isinstance(made, Email | Slack | Discord):
+    if isinstance(made, Email | Slack | Discord | Telegram):
         await made.aclose()
 
 
