@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.acceptance.house import House
-from tests.peers.discord import BOT_ID, DiscordPeer, Fault
+from tests.peers.discord import BOT_ID, DiscordPeer, Fault, File
 from tests.peers.model.script import says
 
 US = f"<@{BOT_ID}>"
@@ -57,7 +57,10 @@ async def test_conversations_in_all_places_over_two_lives(house: House, discord:
     names = {c["name"] for c in discord.world.commands}
     assert {"ask", "help", "new", "stop"} <= names
 
-    # DC-06: a bot is not answered
+    # DC-05: a file alone is answered, and its words are read; DC-06: a bot is not answered
+    discord.push_text("", "7", files=[File("note.txt", "text/plain", b"the word is heron")])
+    await discord.wait_text("7", "echo: ")
+    assert "the word is heron" in str(house.asked())
     discord.push_text(f"{US} I am a bot", "11", "77", bot=True)
 
     # an answer that grows in one message
@@ -78,7 +81,7 @@ async def test_conversations_in_all_places_over_two_lives(house: House, discord:
     await discord.wait_text("5", "while it was away", 20)
     await discord.wait_text("11", "away in the channel", 20)
     await house.stop()
-    assert {c: len(discord.texts(c)) for c in ("5", "8", "9")} == {"5": 4, "8": 1, "9": 1}
+    assert {c: len(discord.texts(c)) for c in ("5", "7", "8", "9")} == {"5": 4, "7": 1, "8": 1, "9": 1}
     assert len(discord.texts("11")) == 4
     assert "I am a bot" not in str(house.rows("SELECT text FROM outbox"))
 
