@@ -8,7 +8,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.email.content import Content, wrapped
@@ -44,6 +44,7 @@ def composed(folder: Path, files: list[tuple[StoredFile, bytes]], text: str = "w
     mail = replace(mail, content=replace(mail.content, where=lambda file: places[file.name]))
     whole = written(mail.content)
     assert len(whole) == mail.content.size
+    assert re.search(rb"\r\n--=_m\.\w+\r\nContent-Type: multipart/alternative;", whole)
     return whole
 
 
@@ -99,7 +100,8 @@ def test_files_of_any_size_arrive_as_they_are(tmp_path: Path, size: int) -> None
 
 
 @given(st.text(min_size=1, max_size=220))
-@settings(max_examples=150)
+@example("漢" * 200)
+@settings(max_examples=100)
 def test_any_name_arrives_and_begins_no_other_header(name: str) -> None:
     mail = compose(ANA, Piece("x", {}, file(name)), "k", ("Bot", "b@x.test"), 0.0, again=False)
     head = mail.content.blocks[1]

@@ -52,6 +52,7 @@ def test_what_was_read_in_the_end_is_forgotten(tmp_path: Path) -> None:
     trial = Trial(tmp_path / "reading.json", READING)
     for _ in range(2):
         dying(trial, "1:2")
+    dying(trial, "1:1")  # one more that is deadly: neither hides the other
     assert [how(trial, "1:2") for _ in range(2)] == ["by hand", "as usual"]
 
 
