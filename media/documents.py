@@ -15,7 +15,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import IO, get_args
 
 import structlog
 
@@ -55,21 +55,15 @@ class Documents:
 
     async def _read(self, path: Path, mime: str, limits: ReadingLimits) -> Reading:
         try:
-            file = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            log.warning("documents.not_opened", reason=error.strerror)
-            return Reading(reason="failed")
-        try:
-            child = await _start(self._program, file, mime, limits)
+            with await asyncio.to_thread(path.open, "rb", 0) as file:
+                child = await _start(self._program, file, mime, limits)
         except OSError as error:
             log.warning("documents.not_started", reason=error.strerror)
             return Reading(reason="failed")
-        finally:
-            os.close(file)
         return await _heard(child, mime, limits)
 
 
-async def _start(program: Sequence[str], file: int, mime: str, limits: ReadingLimits) -> Process:
+async def _start(program: Sequence[str], file: IO[bytes], mime: str, limits: ReadingLimits) -> Process:
     return await asyncio.create_subprocess_exec(
         *program,
         *(mime, str(limits.characters), f"{limits.seconds:g}", str(limits.memory)),

@@ -198,7 +198,8 @@ async def test_the_process_gets_the_file_and_no_secret(file: Path, monkeypatch: 
 
 
 async def test_a_file_that_is_gone_and_a_type_that_nobody_reads(tmp_path: Path) -> None:
-    assert await Documents().read(tmp_path / "gone", "text/plain", LIMITS) == Reading(reason="failed")
+    for path in (tmp_path / "gone", tmp_path):
+        assert await Documents().read(path, "text/plain", LIMITS) == Reading(reason="failed")
     assert await Documents().read(tmp_path / "gone", "image/png", LIMITS) == Reading(reason="unsupported")
 
 
