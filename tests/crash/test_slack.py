@@ -29,7 +29,9 @@ GROWING = " ".join(f"word{n}" for n in range(30))
 class Home:
     """A home with Slack alone, and its daemon's lives."""
 
-    def __init__(self, folder: Path, model: ModelPeer, slack: SlackPeer, on_unknown: str) -> None:
+    def __init__(
+        self, folder: Path, model: ModelPeer, slack: SlackPeer, on_unknown: str, **platform: Any
+    ) -> None:
         self.folder = folder
         self.slack = slack
         self.said: list[str] = []
@@ -44,7 +46,7 @@ class Home:
                 "delivery": {"on_unknown": on_unknown},
                 "resume_max_starts": 1000,
             },
-            "platforms": {"slack": slack.settings()},
+            "platforms": {"slack": slack.settings(**platform)},
         }  # fmt: skip
         folder.mkdir(mode=0o700)
         (folder / "config.yaml").write_text(json.dumps(config))
@@ -141,3 +143,32 @@ async def test_killed_while_an_answer_grows(
             await home.daemon.kill()
     assert slack_peer.texts("D1") == [GROWING]
     assert "live.left_over" not in "".join(home.said)
+
+
+async def test_killed_while_a_file_goes_out(
+    tmp_path: Path, model_peer: ModelPeer, slack_peer: SlackPeer
+) -> None:
+    home = Home(tmp_path / "home", model_peer, slack_peer, "drop", allow_from=["U1"])
+    (home.folder / "workspace").mkdir()
+    (home.folder / "workspace" / "a.txt").write_bytes(b"words")
+    try:
+        # the words come first, and in the second life what the first one left over
+        for number, place in enumerate(("outbox.claimed:2", "outbox.sent:3")):
+            await home.start(place)
+            asked = f'[[tool=send_file {{"path": "a.txt"}}]] [[text=answer {number}.]]'
+            await slack_peer.push(asked, "D1")
+            await home.killed(place)
+        await (await home.start()).until_ready()
+        await slack_peer.wait_for(lambda: len(slack_peer.texts("D1")) >= 4, 40.0)
+        await slack_peer.acknowledged()
+        await home.stop()
+    finally:
+        if home.daemon is not None:
+            await home.daemon.kill()
+    shown = [m for m in slack_peer.channels["D1"].messages if m.user == USER]
+    assert [(m.text, [file.content for file in m.files]) for m in shown] == [
+        ("answer 0.", []), ("", [b"words"]), ("answer 1.", []), ("", [b"words"]),
+    ]  # fmt: skip
+    assert (
+        home.rows("SELECT kind, state FROM outbox ORDER BY id") == [("reply", "sent"), ("file", "sent")] * 2
+    )
