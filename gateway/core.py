@@ -354,7 +354,7 @@ def _long_reply(snapshot: Snapshot) -> LongReply:
 
 def _media_rules(snapshot: Snapshot) -> MediaRules:
     media = snapshot.get("media", MediaSettings)
-    return MediaRules(media.largest, media.files, media.documents, media.quota, media.keep)
+    return MediaRules(media.largest, media.files, media.documents, media.characters, media.quota, media.keep)
 
 
 def _door_rules(snapshot: Snapshot, instance: str, *, fetches: bool) -> DoorRules:

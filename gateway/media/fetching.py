@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -77,7 +78,19 @@ class Fetching:
         await _unless(stop, self._all(row, taken, rules, found))
         left = len(attachments) - len(taken)
         more = (GivenFile(note=self._say("file_too_many", count=left, limit=rules.files)),) if left else ()
-        return (*found, *more)
+        return (*self._cut(found, rules.characters), *more)
+
+    def _cut(self, found: Sequence[GivenFile], left: int) -> Iterator[GivenFile]:
+        """The files with no more text than a message may have: what is too long would leave no room for an answer."""
+        for given in found:
+            left -= len(given.text)
+            if left >= 0 or not given.text or given.file is None:
+                yield given
+                continue
+            kept = given.text[: max(0, len(given.text) + left)]
+            key = "file_cut" if kept else "file_no_room_left"
+            yield replace(given, text=kept, note=self._say(key, name=shown_name(given.file.name), place=""))
+            left = 0
 
     async def _all(
         self, row: InboxRow, taken: Sequence[Attachment], rules: MediaRules, found: list[GivenFile]

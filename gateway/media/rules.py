@@ -18,12 +18,14 @@ __all__ = ["MediaRules", "Room", "keep_in"]
 class MediaRules:
     """largest: bytes of one file that comes in. files: of one message. documents: whether they are read.
 
-    quota: bytes of all that is kept. keep: seconds that a file stays after the last message that has it.
+    characters: of what the files of one message say. quota: bytes of all that is kept. keep: seconds that a file stays
+    after the last message that has it.
     """
 
     largest: int = 20_000_000
     files: int = 10
     documents: bool = True
+    characters: int = 60_000
     quota: int = 1 << 30
     keep: float = 30 * 86_400.0
 

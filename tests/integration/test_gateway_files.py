@@ -142,6 +142,19 @@ async def test_more_files_than_are_taken_are_counted(tmp_path: Path) -> None:
         )
 
 
+async def test_what_the_files_of_a_message_say_is_bounded_together(tmp_path: Path) -> None:
+    config = OPEN + "media: {characters: 1000}\n"
+    adapter = Shelf(shelf={"a": b"a" * 700, "b": b"b" * 700, "c": b"c" * 700})
+    async with rig(tmp_path / "home", adapter=adapter, config=config) as g:
+        await g.send("read", attachments=(file("a"), file("b"), file("c")))
+        await g.answered(1)
+        text = asked(g)[0]
+        assert [text.count(letter * 300) for letter in "abc"] == [2, 1, 0]
+        assert "b" * 301 not in text
+        assert "[Of the file b.txt only the first part is shown: it is too long.]" in text
+        assert "[The file c.txt is not shown: the files before it take all the room.]" in text
+
+
 async def test_a_platform_that_is_away_for_a_moment_is_asked_again_but_not_for_ever(tmp_path: Path) -> None:
     adapter = Shelf(shelf={"cat": PNG}, troubles=[NotTaken(retry_after=0.01), Unreachable()])
     async with rig(tmp_path / "home", adapter=adapter) as g:
@@ -352,3 +365,15 @@ async def test_a_feed_shows_the_end_of_a_turn_with_files(tmp_path: Path) -> None
         assert verdict.ticket is not None
         assert (await g.ended(verdict.ticket)).state == "answered"
         assert isinstance(await g.ended(verdict.ticket), TurnEnded)
+
+
+async def test_TG_19_an_album_is_one_message_whatever_the_order_of_its_parts(tmp_path: Path) -> None:
+    adapter = Shelf(shelf={str(number): PNG + bytes([number]) for number in (31, 32, 33)})
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        for number, caption in ((32, "compare"), (31, ""), (33, "")):
+            await g.send(caption, album="a", message_id=str(number), attachments=(image(str(number)),))
+        await g.send("and then?")
+        await g.answered(2)
+        assert asked(g, 0) == ("compare", ["31.png", "32.png", "33.png"])
+        assert asked(g, 1) == ("and then?", [])
+        assert len(await g.rows("SELECT DISTINCT turn_id FROM inbox")) == 2
