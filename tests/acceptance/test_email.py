@@ -148,6 +148,15 @@ async def test_a_mailbox_is_added_and_refused(house: House, dovecot: Dovecot, sm
     mark = str(begun["Message-ID"]).split(".")[2].partition("@")[0]
     assert mark in str(thanks["Message-ID"])
 
+    # words and all files are one mail
+    (house.home / "a.csv").write_bytes(b"a,b\n")
+    (house.home / "b.bin").write_bytes(bytes(range(256)) * 1000)
+    files = ("--file", str(house.home / "a.csv"), "--file", str(house.home / "b.bin"))
+    told = await house.hermes("send", "--to", f"email:{ALICE}", *files, "The figures.")
+    assert told.code == 0, told.err
+    figures = await smtp_peer.wait_mail("The figures.")
+    assert [(name, len(data)) for name, _, data in figures.files] == [("a.csv", 4), ("b.bin", 256_000)]
+
     # a password that is refused stops this platform alone, and says what to do
     await house.stop()
     (house.home / ".env").write_text("EMAIL_PASSWORD=wrong\n")
