@@ -141,7 +141,14 @@ def _event(
         sent_at=time_of(int(number)),
         attachments=attachments(message),
         admitted=_admission(_id(mapping(message, "author"), "id"), reading) if is_bot else None,
+        chat_name="" if begins else _chat_name(place, mapping(message, "author")),
     )
+
+
+def _chat_name(place: Place, person: Mapping[str, Any]) -> str:
+    """What people call the chat; servers may have channels of one name, and then none of them is meant."""
+    name = text_of(person, "username") if place.direct else place.name
+    return f"{'@' if place.direct else '#'}{name}" if name else ""
 
 
 def _reply_to(reading: Reading, place: Place, ids: tuple[str, str, str], name: str | None) -> Target:
@@ -182,6 +189,7 @@ def _interaction(interaction: Mapping[str, Any], reading: Reading, place: Place)
         reply_to=(Target(reading.instance, channel, answers=answers.to_text()),),
         private_notice=place.direct,
         sent_at=time_of(int(number)),
+        chat_name=_chat_name(place, user),
     )
 
 

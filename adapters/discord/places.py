@@ -25,7 +25,7 @@ _TRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """parent: a thread's channel. joined: we take part in the thread. name: the thread's."""
+    """parent: a thread's channel. joined: we take part in the thread. name: the channel's or the thread's."""
 
     direct: bool = False
     thread: bool = False
@@ -45,7 +45,7 @@ def read_place(channel: object) -> Place:
         thread=thread,
         parent=str(parent) if thread and parent else None,
         joined=thread and isinstance(channel.get("member"), Mapping),
-        name=scrub_surrogates(str(channel.get("name") or "")) if thread else "",
+        name=scrub_surrogates(str(channel.get("name") or "")),
     )
 
 

@@ -23,6 +23,8 @@ __all__ = ["Account", "Reading", "parse_delivery"]
 
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
 _RAW = 64 * 1024
+_NO_NAMES = frozenset({"", "directmessage", "privategroup"})
+"""What a slash command calls a direct chat and a private channel, whose name Slack does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
     chat, user, trigger = (identifier(payload, key) for key in ("channel_id", "user_id", "trigger_id"))
     kind = _kind(chat, {})
     link = text(payload, "response_url") or None
+    name = text(payload, "channel_name")
     said = read_text(text(payload, "text"), "")
     return Event(
         platform="slack",
@@ -194,6 +197,7 @@ def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
         dedupe_key=f"{reading.account.team}:{chat}:command:{trigger}",
         reply_to=(Target(reading.instance, chat, None, link),),
         private_notice=kind == "direct",
+        chat_name="" if name in _NO_NAMES else f"#{name}",
     )
 
 

@@ -64,6 +64,7 @@ class Telegram:
             typing=True,
             edits=True,
             silence=settings.poll_timeout * 2 + 30,
+            names=True,
             pace=Pace() if settings.rate == "off" else _PACE,
         )
 

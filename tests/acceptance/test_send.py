@@ -1,6 +1,7 @@
 """`hermes send`: with a daemon, without one, refused, repeated."""
 
 import json
+from pathlib import Path
 
 from tests.acceptance.house import House
 from tests.peers.faults import Fault, refusal
@@ -64,3 +65,50 @@ async def test_what_the_platform_does_not_take_now_waits_and_bad_requests_are_na
     assert absent.code == 78
     assert "platforms.nowhere is not set up" in absent.err
     assert telegram.chats[5].texts() == ["later"]
+
+
+async def test_files_go_out_with_and_without_a_daemon_once_per_key_and_bad_ones_are_named(
+    house: House, tmp_path: Path
+) -> None:
+    telegram = house.telegram
+    telegram.add_chat(5)
+    report, notes, empty = (tmp_path / name for name in ("report.pdf", "notes.txt", "empty.txt"))
+    report.write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 400)
+    notes.write_bytes(b"what was said")
+    empty.touch()
+    both = ("send", "--to", "telegram:5", "--file", str(report), "--file", str(notes), "--key", "k")
+
+    done = await house.hermes(*both, "Both of **them**")
+    assert (done.code, done.out) == (0, "Sent to telegram:5.\n"), done.err
+    await house.start()
+    again = json.loads((await house.hermes(*both, "--json")).out)
+    assert (again["state"], len(again["message_ids"])) == ("sent", 2)
+    assert (await house.hermes("send", "--to", "telegram:5", "--file", str(notes))).code == 0
+    shown = [m for m in telegram.chats[5] if m.from_bot]
+    got = [(m.file_name, m.file_data, m.text) for m in shown if m.media is not None]
+    assert got == [
+        ("report.pdf", report.read_bytes(), "Both of them"),
+        ("notes.txt", b"what was said", ""),
+        ("notes.txt", b"what was said", ""),
+    ]
+
+    for words, said in [
+        (("--file", str(tmp_path / "absent")), "There is no file"),
+        (("--file", str(tmp_path)), "is a folder"),
+        (("--file", str(empty)), "is empty"),
+        (("--file", "/dev/null"), "is no regular file"),
+        (("--file", str(notes), "--to", "home"), "no single chat"),
+    ]:
+        refused = await house.hermes("send", "--to", "telegram:5", *words)
+        assert refused.code != 0, words
+        assert said in refused.err, (words, refused.err)
+    assert len([m for m in telegram.chats[5] if m.from_bot]) == 3
+
+    assert (await house.hermes("people", "role", "telegram:5", "member")).code == 0
+    telegram.push_text("/sethome", chat=5)
+    await telegram.wait_text(5, "my home on telegram", 20)
+    listed = json.loads((await house.hermes("send", "--list", "--json")).out)
+    assert [(t["target"], t["home"]) for t in listed] == [("telegram:5", True)]
+    await house.stop()
+    assert (await house.hermes("send", "--to", "home", "home again")).out == "Sent to telegram:5.\n"
+    assert telegram.chats[5].texts()[-1] == "home again"

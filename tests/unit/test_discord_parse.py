@@ -59,6 +59,15 @@ def test_a_direct_message_is_an_event_that_can_be_stored() -> None:
     assert event_from_json(event_to_json(found)) == found
 
 
+def test_a_channel_is_called_by_its_name_and_a_direct_chat_by_its_persons() -> None:
+    general = read_place({"type": 0, "name": "general"})
+    assert event(message(f"<@{US}> hi"), general).chat_name == "#general"
+    assert event(message("hello"), DIRECT).chat_name == "@ana"
+    assert event(message(f"<@{US}> hi"), CHANNEL).chat_name == ""
+    begun = event(message(f"<@{US}> hi"), general, replace(READING, auto_thread=True))
+    assert begun.chat_name == ""  # the thread has another
+
+
 def test_DC_13_the_same_message_again_has_the_same_key_and_another_one_has_not() -> None:
     first = event(message("again", id="1001"))
     assert event(message("again", id="1001", nonce="x", member={"roles": []})).dedupe_key == first.dedupe_key
@@ -180,7 +189,10 @@ def test_DC_16_the_first_message_of_a_post_says_its_title() -> None:
     place = read_place({"id": "60", "type": 11, "parent_id": "6", "name": "It does not start"})
     assert event(message("a log", id="60", channel_id="60"), place).text == "It does not start\n\na log"
     assert event(message("more", id="1002", channel_id="60"), place).text == "more"
-    assert read_place({"id": "5", "type": 0, "name": "general"}).name == ""
+    assert (
+        event(message(f"<@{US}> hi", id="5"), read_place({"id": "5", "type": 0, "name": "general"})).text
+        == "hi"
+    )
 
 
 def test_a_mention_may_begin_a_thread_that_has_its_id() -> None:

@@ -264,6 +264,16 @@ def test_SL_15_files_come_along(file: dict[str, Any], kind: str) -> None:
     assert (mention.text, mention.addressed) == ("", True)
 
 
+@pytest.mark.parametrize(
+    ("told", "name"), [("ops", "#ops"), ("directmessage", ""), ("privategroup", ""), (None, "")]
+)
+def test_a_command_tells_what_its_channel_is_called(told: str | None, name: str) -> None:
+    payload = {"channel_id": "C1", "user_id": "U1", "text": "stop", "trigger_id": "1", "channel_name": told}
+    found = parse_delivery("slash_commands", {k: v for k, v in payload.items() if v is not None}, READING)
+    assert isinstance(found, Event)
+    assert found.chat_name == name
+
+
 def test_a_command_is_known_by_its_trigger() -> None:
     payload = {
         "channel_id": "C1", "user_id": "U1", "user_name": "ana", "text": "stop", "command": "/hermes",
