@@ -17,11 +17,14 @@ from adapters.email.parse import Answers, Reading, Seen, own_addresses, parse_ma
 from adapters.email.places import FilePlace
 from adapters.email.quoting import cut
 from adapters.email.render import compose, render
+from adapters.email.tnef import read_tnef
+from adapters.email.transfer import decoder
 from adapters.email.trust import is_genuine
 from adapters.markdown.html import html
 from adapters.markdown.plain import plain
 from hermes.events import Event, Target, Unparsable, event_from_json, event_to_json
 from tests.property.test_markdown_properties import markdown_texts
+from tests.unit.test_email_files import winmail
 
 READING = Reading("email", "bot@x.test", own_addresses("bot@x.test", ()), authserv_id="mx.own.test")
 PARTS = [
@@ -38,10 +41,12 @@ PARTS = [
 mails = st.one_of(st.binary(max_size=300), st.lists(st.sampled_from(PARTS), max_size=25).map(b"".join))
 
 
-@given(mails)
+@given(mails, st.sampled_from([0, 1000]))
 @settings(max_examples=200)
-def test_any_bytes_become_one_item_that_can_be_stored(raw: bytes) -> None:
-    found = parse_mail(Seen(raw, len(raw)), None, READING)
+def test_any_bytes_become_one_item_that_can_be_stored(raw: bytes, more: int) -> None:
+    found = parse_mail(Seen(raw, len(raw) + more, {2: b"Content-Type: image/png", 3: raw}), None, READING)
+    if isinstance(found, Unparsable):
+        assert found.error == "ValueError: the mail has no single usable From address"
     if isinstance(found, Event):
         assert event_from_json(event_to_json(found)) == found
         found.text.encode()
@@ -58,6 +63,27 @@ def test_the_mails_that_broke_other_readers_do_not_break_this_one() -> None:
         for cut_at in (len(raw), len(raw) // 2, len(raw) // 3):
             found = parse_mail(Seen(raw[:cut_at], len(raw)), 1.0, READING)
             assert not isinstance(found, Unparsable) or found.error.endswith("From address"), path.name
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=6), st.integers(0, 10_000))
+@settings(max_examples=150)
+def test_a_parcel_of_any_bytes_is_read_as_far_as_it_goes(changes: list[tuple[int, int]], end: int) -> None:
+    parcel = bytearray(winmail(("a.txt", b"hello"), ("b.txt", b"x" * 50), body="said"))
+    for at, byte in changes:
+        parcel[6 + at % (len(parcel) - 6)] = byte
+    found = read_tnef(bytes(parcel[: max(6, end % (len(parcel) * 2))]))
+    assert found is not None
+    assert sum(len(file.content) for file in found.files) <= len(parcel)
+
+
+@given(
+    st.lists(st.binary(max_size=200), max_size=5),
+    st.sampled_from(["base64", "quoted-printable", "x-uuencode"]),
+)
+def test_a_part_of_any_bytes_is_decoded_the_same_in_whatever_pieces(pieces: list[bytes], coding: str) -> None:
+    one, many = decoder(coding), decoder(coding)
+    whole = one.feed(b"".join(pieces)) + one.finish()
+    assert b"".join([*map(many.feed, pieces), many.finish()]) == whole
 
 
 @given(st.text(max_size=100))
