@@ -23,8 +23,9 @@ __all__ = ["Account", "Reading", "parse_delivery"]
 
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
 _RAW = 64 * 1024
-_NO_NAMES = frozenset({"", "directmessage", "privategroup"})
-"""What a slash command calls a direct chat and a private channel, whose name Slack does not tell."""
+_NAMELESS = frozenset(
+    {"", "directmessage", "mpdm", "privategroup"}
+)  # what commands say where a name is nobody's business
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Account:
 class Reading:
     """What a delivery is read with.
 
-    threads: names of those in which we take part (`thread_name`). names: what people are called, by id.
+    threads: names of those in which we take part (`thread_name`). names: what people and channels are called, by id.
     """
 
     instance: str
@@ -156,6 +157,9 @@ def _event(event: Mapping[str, Any], said: Said, words: Worded, reading: Reading
         message_id=ts,
         quoted=words.quoted,
         command_text=words.is_own,
+        chat_name=_called("@", reading.names.get(user))
+        if kind == "direct"
+        else _called("#", reading.names.get(chat)),
         addressed=kind == "direct" or _is_meant(event, said, begun, reading),
         reply_to=(Target(reading.instance, chat, thread),),
         private_notice=kind == "direct",
@@ -163,6 +167,10 @@ def _event(event: Mapping[str, Any], said: Said, words: Worded, reading: Reading
         sent_at=float(ts),
         attachments=words.files,
     )
+
+
+def _called(mark: str, name: str | None) -> str:
+    return f"{mark}{name}" if name else ""
 
 
 def _is_meant(event: Mapping[str, Any], said: Said, thread: str | None, reading: Reading) -> bool:
@@ -184,8 +192,7 @@ def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
     chat, user, trigger = (identifier(payload, key) for key in ("channel_id", "user_id", "trigger_id"))
     kind = _kind(chat, {})
     link = text(payload, "response_url") or None
-    name = text(payload, "channel_name")
-    said = read_text(text(payload, "text"), "")
+    said, name = read_text(text(payload, "text"), ""), text(payload, "channel_name")
     return Event(
         platform="slack",
         instance=reading.instance,
@@ -197,7 +204,7 @@ def _command(payload: Mapping[str, Any], reading: Reading) -> Parsed:
         dedupe_key=f"{reading.account.team}:{chat}:command:{trigger}",
         reply_to=(Target(reading.instance, chat, None, link),),
         private_notice=kind == "direct",
-        chat_name="" if name in _NO_NAMES else f"#{name}",
+        chat_name="" if name in _NAMELESS or kind == "direct" else _called("#", name),
     )
 
 

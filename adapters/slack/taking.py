@@ -13,7 +13,7 @@ import structlog
 
 from adapters.slack.gestures import Gestures
 from adapters.slack.parse import Reading, parse_delivery
-from adapters.slack.people import People, senders
+from adapters.slack.people import People, rooms, senders
 from adapters.slack.threads import Threads, thread_name
 from hermes import failpoint
 from hermes.adapter import Intake
@@ -91,7 +91,8 @@ class Taking:
         """Store deliveries (kind, payload). Raises `StoreUnavailable`: then nothing of them was taken."""
         async with self._one_at_a_time:
             threads = self._threads or await self._load(intake)
-            names = await self._people.names(senders(payload for _, payload in batch))
+            payloads = [payload for _, payload in batch]
+            names = await self._people.names(senders(payloads), rooms(payloads))
             reading = replace(self._reading, threads=threads, names=names)
             items: list[Parsed] = []
             joined: list[str | None] = []

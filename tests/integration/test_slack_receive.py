@@ -242,6 +242,24 @@ async def test_people_have_names_which_are_asked_for_once_and_never_waited_for(s
         await slack_peer.acknowledged()
     assert [event.sender.name for event in desk.events] == ["Ana", "Ana", "", "", ""]
     assert sorted(call.params["user"] for call in slack_peer.calls("users.info")) == ["U1", "U2", "U3"]
+    assert [event.chat_name for event in desk.events] == ["@Ana", "@Ana", "", "", ""]
+
+
+async def test_channels_have_names_which_are_asked_for_once_and_group_messages_have_none(
+    slack_peer: SlackPeer,
+) -> None:
+    desk = Desk()
+    slack_peer.faults.add("conversations.info", refused("missing_scope", channel="C2"))
+    async with running(slack_peer, desk):
+        await slack_peer.connected()
+        for channel in ("C1", "C1", "C2", "G1"):
+            await slack_peer.push(f"{US} hi", channel)
+        await slack_peer.push_command("hi", "C3")
+        await slack_peer.push_command("hi", "D1")
+        await desk.until(lambda: len(desk.events) == 6)
+    assert [event.chat_name for event in desk.events] == ["#room-c1", "#room-c1", "", "", "#room-c3", ""]
+    asked = [call.params["channel"] for call in slack_peer.calls("conversations.info")]
+    assert sorted(asked) == ["C1", "C2", "G1"]
 
 
 # -- what nobody heard -----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ METHODS = (
     "chat.postMessage",
     "chat.update",
     "conversations.history",
+    "conversations.info",
     "conversations.open",
     "conversations.replies",
     "files.info",

@@ -35,6 +35,7 @@ class Methods:
             "chat.update": self._update,
             "conversations.open": self._open,
             "conversations.history": self._history,
+            "conversations.info": self._room,
             "conversations.replies": self._replies,
             "assistant.threads.setStatus": self._status,
             "assistant.threads.setSuggestedPrompts": self._suggest,
@@ -134,6 +135,11 @@ class Methods:
             raise Refusal("user_not_found")
         channel = self._world.add_channel(f"D{params['users'][1:]}", "im")
         return {"channel": {"id": channel.id}}
+
+    def _room(self, params: _Params) -> dict[str, Any]:
+        channel = self._channel(params["channel"])
+        kinds = {"is_im": channel.kind == "im", "is_mpim": channel.kind == "mpim"}
+        return {"channel": {"id": channel.id, "name": channel.name, **kinds}}
 
     def _history(self, params: _Params) -> dict[str, Any]:
         channel = self._readable(params)

@@ -64,6 +64,11 @@ class Channel:
     is_archived: bool = False
     messages: list[Message] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"room-{self.id.lower()}"
+
     def find(self, ts: str) -> Message | None:
         """The message with that number."""
         return next((m for m in self.messages if m.ts == ts), None)
@@ -160,7 +165,7 @@ class World:
         place = self.channels.get(channel) or self.add_channel(channel, _kind(channel))
         return {
             "token": "verification", "team_id": TEAM, "team_domain": "peer", "channel_id": place.id,
-            "channel_name": "directmessage" if place.kind == "im" else "somewhere", "user_id": user,
+            "channel_name": "directmessage" if place.kind == "im" else place.name, "user_id": user,
             "user_name": "ana", "command": "/hermes", "text": text, "api_app_id": APP,
             "is_enterprise_install": "false", "response_url": response_url,
             "trigger_id": f"{next(self._events)}.{_FIRST}.trigger",
