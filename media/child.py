@@ -43,17 +43,21 @@ def main() -> None:
 def _confine(seconds: float, memory: int) -> None:
     sys.dont_write_bytecode = True
     sys.modules.update(dict.fromkeys(_NOT_WANTED))  # type: ignore[arg-type]  # None: cannot be imported
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = memory if most == resource.RLIM_INFINITY else min(memory, most)
-    with contextlib.suppress(OSError, ValueError):  # Darwin refuses limits on address space
-        resource.setrlimit(resource.RLIMIT_AS, (wanted, wanted))
+    _at_most(resource.RLIMIT_CORE, 0)
+    _at_most(resource.RLIMIT_FSIZE, 0)
+    _at_most(resource.RLIMIT_NOFILE, 64)
+    _at_most(resource.RLIMIT_CPU, int(seconds) + 1)
+    _at_most(resource.RLIMIT_AS, memory)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_EASY_TO_KILL, encoding="ascii")
     os.nice(5)  # the daemon answers others meanwhile
+
+
+def _at_most(what: int, wanted: int) -> None:
+    _, most = resource.getrlimit(what)
+    wanted = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    with contextlib.suppress(OSError, ValueError):  # Darwin refuses limits on address space
+        resource.setrlimit(what, (wanted, wanted))
 
 
 def _take_stdout() -> BinaryIO:
