@@ -21,6 +21,7 @@ _LONGEST_URL = 600
 _LOOK_AHEAD = 128
 _MARKS = {"bold": "**", "italic": "*", "underline": "__", "strikethrough": "~~", "spoiler": "||"}
 _ADDRESS = re.compile(r"https?://[^\s<>]+")
+_UNSAFE = re.compile(r"[()<>*|~`]")
 _BRACKET = re.compile(r"(?<!\\)[\[\]]")
 _SPECIAL = re.compile(
     r"""[*`]                                # always a mark
@@ -28,7 +29,7 @@ _SPECIAL = re.compile(
       | (?<!\w)_ | _(?=_) | (?<=_)_         # between letters it is none, but two are
       | ~(?=~) | (?<=~)~ | \|(?=\|) | (?<=\|)\|
       | ^(?=\#{1,3}[ ]) \# | ^(?=-\#[ ]) - | ^(?=>(?:>>)?[ ]) >
-      | \[(?=[^\]\n]*\]\()                  # a link that is none
+      | \[(?=[^\]\n]*(?:\]\(|\Z))            # a link that is none, or around one
     """,
     re.MULTILINE | re.VERBOSE,
 )
@@ -221,4 +222,5 @@ def _block(text: str, language: str | None) -> str:
 
 
 def _url(url: str) -> str:
-    return url.replace("(", "%28").replace(")", "%29").replace("<", "%3C").replace(">", "%3E")
+    """An address in which nothing ends the link or is the other half of a mark around it."""
+    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", url)

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.markdown.cuts import Region, cut_ranges
 from adapters.markdown.flat import Flat, Span, SpanType, flatten
@@ -100,7 +100,17 @@ def _clip(spans: Sequence[Span], text: str, start: int) -> list[Span]:
             low += len(text[low:high]) - len(text[low:high].lstrip())
             high = low + len(inner)
         clipped.append(Span(span.type, low, high, span.url, span.language))
-    return clipped
+    return [_around_code(span, clipped) if span.type == "blockquote" else span for span in clipped]
+
+
+def _around_code(quote: Span, spans: Sequence[Span]) -> Span:
+    """A quotation lies around the code in it also where that begins or ends with white space."""
+    code = [s for s in spans if s.type == "pre" and s.start < quote.end and s.end > quote.start]
+    low, high = (
+        min((s.start for s in code), default=quote.start),
+        max((s.end for s in code), default=quote.end),
+    )
+    return replace(quote, start=min(low, quote.start), end=max(high, quote.end))
 
 
 def _affordable(spans: Sequence[Span]) -> Sequence[Span]:

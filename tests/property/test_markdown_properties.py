@@ -69,7 +69,7 @@ def check_entities(piece: FormattedPiece) -> None:
         covered = units[2 * start : 2 * end].decode("utf-16-le")  # fails on half a surrogate pair
         assert 0 <= start < end <= len(units) // 2
         assert covered.strip()
-        assert entity.type == "pre" or covered == covered.strip()
+        assert entity.type in ("pre", "blockquote") or covered == covered.strip()
         while around and around[-1][1] <= start:
             around.pop()
         outer = [kind for kind, _ in around]
@@ -85,6 +85,7 @@ def check_entities(piece: FormattedPiece) -> None:
 @given(markdown_texts, limits)
 @example("a\u0301" * 40, 3)
 @example("> ```*\n*", 4096)
+@example("> ```\n>  y\n>```\n>@", 4096)
 @example("> ```\n> x\n>\n>  \n> ```", 4096)
 def test_pieces_keep_the_limit_and_the_text(markdown: str, limit: int) -> None:
     pieces = render_entities(markdown, limit)

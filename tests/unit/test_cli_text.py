@@ -177,3 +177,13 @@ def test_usage_errors_are_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nonsense"]) == 2
     assert main(["--help"]) == 0
     assert main(["config", "nonsense"]) == 2
+
+
+def test_tags_and_footnotes_of_an_answer_are_drawn() -> None:
+    drawn = _drawn()
+    drawn.show(
+        {"type": "delta", "text": "a List<int> and <div>\n\n<p>\n*x*\n</p>\n\n[1]: http://x.test\n\nmore"}
+    )
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn.printed())
+    for part in ("List<int>", "<div>", "<p>", "[1]: http://x.test"):
+        assert part in shown

@@ -101,3 +101,8 @@ def test_a_link_whose_address_is_endless_is_text() -> None:
 def test_a_limit_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="no room"):
         render_discord("x", 500)
+
+
+def test_what_stands_around_a_link_is_no_part_of_it() -> None:
+    assert render_discord("[[a](https://x.org)](https://y.org)") == [r"\[[a](https://x.org)](https://y.org)"]
+    assert render_discord("*[a](https://x.org/b*c) d*") == ["*[a](https://x.org/b%2Ac) d*"]

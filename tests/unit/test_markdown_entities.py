@@ -214,3 +214,12 @@ def test_more_entities_than_a_server_shows_drop_styles_before_links() -> None:
     (piece,) = render_entities("*a* " * 150 + "[x](https://x.org)")
     assert len(piece.entities) == MAX_ENTITIES
     assert piece.entities[-1].type == "text_link"
+
+
+@pytest.mark.parametrize("quoted", ["> ```\n>  y\n> ```\n> z", "> |a|\n> |-|\n> ||\n>\n> z", ">      y\n> z"])
+def test_a_quotation_that_begins_with_indented_code_lies_around_it(quoted: str) -> None:
+    (piece,) = render_entities(quoted)
+    quote = next(entity for entity in piece.entities if entity.type == "blockquote")
+    code = next(entity for entity in piece.entities if entity.type == "pre")
+    assert quote.offset <= code.offset
+    assert code.offset + code.length <= quote.offset + quote.length

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from io import StringIO
 from typing import Any
 
+from markdown_it import MarkdownIt
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
@@ -133,9 +135,17 @@ def _elapsed(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
+@cache
+def _reader() -> MarkdownIt:
+    """As on the platforms: tags and the addresses of footnotes are text, which CommonMark would swallow."""
+    reader = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    return reader.disable(["html_block", "html_inline", "reference"])
+
+
 def _markdown(text: str) -> Markdown:
     """A line stays a line, as on the platforms; by CommonMark a single line end is a blank."""
-    found = Markdown(text)
+    found = Markdown("")
+    found.markup, found.parsed = text, _reader().parse(text)
     for token in found.parsed:
         for child in token.children or ():
             if child.type == "softbreak":
