@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from bench.accepts import measure_accepts, measure_ledger
 from bench.chats import measure_default_pace, measure_unpaced
 from bench.figure import Figure
+from bench.platforms import measure_crowds, measure_rest
 from bench.prompt import measure_prompt
 from bench.results import table, write
 from bench.start import measure_memory, measure_start, measure_status
@@ -30,19 +31,24 @@ GROUPS: dict[str, Callable[..., Iterator[Figure]]] = {
     "start": measure_start,
     "status": measure_status,
     "memory": measure_memory,
+    "platforms": measure_rest,
     "prompt": measure_prompt,
     "cpu": measure_cpu,
     "burst": measure_burst,
     "latency": measure_latency,
     "telegram": measure_unpaced,
     "pace": measure_default_pace,
+    "crowds": measure_crowds,
     "accepts": measure_accepts,
     "ledger": measure_ledger,
     "agents": measure_agents,
     "store": measure_store,
 }
 _QUICK_SLACK = 2.0
-_STEADY = frozenset({"idle-webhook", "idle-all", "prompt", "agent-memory", "store-size", "cpu-per-turn"})
+_STEADY = frozenset({
+    *("idle-webhook", "idle-all", "idle-platforms", "prompt", "agent-memory", "store-size", "cpu-per-turn"),
+    *("crowd-telegram-cpu", "crowd-discord-cpu", "crowd-slack-cpu", "crowd-email-cpu"),
+})  # fmt: skip
 """What does not take longer where others are busy."""
 
 

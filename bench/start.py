@@ -15,7 +15,7 @@ from bench.figure import Figure
 from bench.machine import OthersCores, rss_mb
 from tests.peers.programs import peer_program
 
-__all__ = ["measure_memory", "measure_start", "measure_status"]
+__all__ = ["imports", "measure_memory", "measure_start", "measure_status"]
 
 _COMMON = [
     *("asyncio", "uvloop", "aiohttp.web", "aiosqlite", "httpx", "httpcore", "pydantic"),
@@ -27,7 +27,7 @@ _UNUSED = ("rich", "httpx._main")
 _SETTLING = 2.0  # seconds after READY in which caches and threads come to rest
 
 
-def _imports(modules: list[str]) -> tuple[float, float]:
+def imports(modules: list[str]) -> tuple[float, float]:
     """Seconds and MB that a process takes to import these, with what the daemon leaves out left out."""
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({_UNUSED!r})); import {', '.join(modules)}\n"
@@ -44,7 +44,7 @@ def measure_start(*, quick: bool) -> Iterator[Figure]:
     runs, floors = [], []
     with peer_program("model", "--checks", "off") as model, peer_program("telegram") as telegram:
         for _ in range(3 if quick else 9):
-            floors.append(_imports(_ALL)[0])
+            floors.append(imports(_ALL)[0])
             with daemon(config(model, telegram=telegram)) as running:
                 runs.append(running.ready_seconds)
     floor = statistics.median(floors)
@@ -121,6 +121,6 @@ def _memory(name: str, what: str, settings: str, rest: tuple[list[str], float, i
         bound=bound,
         rule=f"{bound:.0f} MB",
         others_cores=others.so_far(),
-        floor=_imports(modules)[1],
+        floor=imports(modules)[1],
         floor_what="the imports alone",
     )
