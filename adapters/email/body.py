@@ -8,22 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from email import message_from_bytes
 from email.message import Message
 
 from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, is_file, is_shown
 from adapters.email.headers import decoded_bytes, param, text_of
 from adapters.email.hypertext import shown_pictures, text_of_html
+from adapters.email.slim import slimmed
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import uu_blocks
 from hermes.messages import scrub_surrogates
 
-__all__ = ["Body", "read_body", "unflowed"]
+__all__ = ["Body", "mail_text", "read_body", "unflowed"]
 
 _PARTS = 200
 _DEPTH = 20
-_MAILS = 10
-_MAIL = 20_000
-"""Characters of a mail that lies in this one; more of it is not read."""
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -38,14 +37,13 @@ _SEALED = {
 class Body:
     """text: all of it, with what it quotes. html: some of it was written in HTML alone.
 
-    mails: the texts of mails that lie in this one, each with a line that says whose it is. sealed: what cannot be
-    opened here. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in a winmail.dat.
+    sealed: what cannot be opened here. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in
+    a winmail.dat.
     """
 
     text: str = ""
     files: list[MailFile] = field(default_factory=list)
     html: bool = False
-    mails: list[str] = field(default_factory=list)
     sealed: str = ""
     shown: set[str] | None = None
     packed: str = ""
@@ -112,27 +110,31 @@ def _file(part: Message, kind: str, reading: _Reading, section: str) -> None:
         reading.body.files.append(file)
         return
     reading.body.files += files_of_tnef(packed, file)
-    if not reading.body.packed:
+    if not reading.body.packed and not reading.silent:
         html = text_of_html(packed.html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
         reading.body.packed = scrub_surrogates(packed.text.strip() or html)
 
 
 def _attached_mail(part: Message, reading: _Reading, depth: int, section: str) -> None:
-    """A mail in a mail is read, and so are its files; whose words they are is said above them."""
+    """A mail in a mail is a file, whose text is what it says (`mail_text`); its files are files of their own."""
+    reading.body.files.append(file_of(part, "message/rfc822", section, exact=False))
     payload = part.get_payload()
     inner = payload[0] if isinstance(payload, list) and payload else None
-    if not isinstance(inner, Message) or len(reading.body.mails) >= _MAILS:
-        reading.body.files.append(file_of(part, "message/rfc822", section, exact=False))
-        return
-    place = section if inner.is_multipart() else f"{section}.1"
-    number = len(reading.body.mails)
-    reading.body.mails.append("")
-    whole = replace(reading, keep_quotes=True)
-    text = scrub_surrogates("\n\n".join(_texts(inner, whole, depth + 1, place))).strip()
-    text = text if len(text) <= _MAIL else f"{text[:_MAIL]}\n[...]"
-    who = {name: scrub_surrogates(text_of(inner, name))[:200] for name in ("From", "Date", "Subject")}
-    head = "\n".join(f"{name}: {value}" for name, value in who.items() if value)
-    reading.body.mails[number] = f"[Attached mail]\n{head}\n\n{text}".strip()
+    if isinstance(inner, Message):
+        place = section if inner.is_multipart() else f"{section}.1"
+        apart = replace(reading, silent=True, body=Body())
+        list(_texts(inner, apart, depth + 1, place))
+        room = max(0, _PARTS - len(reading.body.files))
+        reading.body.files += [file for file in apart.body.files if is_shown(file, apart.body.shown)][:room]
+
+
+def mail_text(raw: bytes) -> str:
+    """A mail that lies in another one, as people read it: whose it is, and all that it says."""
+    message = message_from_bytes(slimmed(raw))
+    body = read_body(message, keep_quotes=True, exact=False)
+    head = {name: scrub_surrogates(text_of(message, name)) for name in ("From", "To", "Date", "Subject")}
+    lines = "\n".join(f"{name}: {value}" for name, value in head.items() if value)
+    return f"{lines}\n\n{body.text or body.packed or body.sealed}".strip()
 
 
 def _multipart(part: Message, kind: str, reading: _Reading, depth: int, section: str) -> Iterator[str]:

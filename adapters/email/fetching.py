@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from adapters.email.account import Mailbox
+from adapters.email.body import mail_text
 from adapters.email.folder import Folder
 from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.places import FilePlace, MailPlace
@@ -165,6 +166,8 @@ async def _decoded(folder: Folder, uid: int, place: FilePlace, first: bytes) -> 
 def _unpacked(parcel: bytes, inner: str) -> bytes:
     """One of the files in a part that holds several."""
     kind, _, number = inner.partition(":")
+    if kind == "mail":
+        return mail_text(parcel).encode("utf-8", "replace")
     wanted = int(number) if number.isdecimal() else -1
     if kind == "uu":
         contents = [block.content() for block in uu_blocks(parcel)]

@@ -66,17 +66,18 @@ def is_file(part: Message, kind: str) -> bool:
 
 
 def file_of(part: Message, kind: str, section: str, *, exact: bool) -> MailFile:
-    """A part that is a file. exact: all of its bytes are there."""
+    """A part that is a file. exact: all of its bytes are there. A mail is a text: what is said in it."""
     coding = value_of(part, "Content-Transfer-Encoding").strip().lower()[:40]
-    name = file_name(part)
-    if kind == "message/rfc822" and not name:
+    name = scrub_surrogates(file_name(part))
+    if kind == "message/rfc822":
         inner = part.get_payload()
         first = inner[0] if isinstance(inner, list) and inner else None
-        name = f"{_shown(text_of(first, 'Subject')) if isinstance(first, Message) else ''}.eml"
+        subject = text_of(first, "Subject") if isinstance(first, Message) else ""
+        return MailFile(name or f"{_shown(subject)}.eml", "text/plain", section, coding, inner="mail")
     is_attached = value_of(part, "Content-Disposition").lower().startswith("attachment")
     cid = "" if is_attached else value_of(part, "Content-ID").strip(" <>")[:300]
     size = _size(part, coding) if exact else None
-    return MailFile(scrub_surrogates(name), scrub_surrogates(kind)[:100], section, coding, size, cid=cid)
+    return MailFile(name, scrub_surrogates(kind)[:100], section, coding, size, cid=cid)
 
 
 def _shown(subject: str) -> str:

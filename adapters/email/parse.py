@@ -254,9 +254,9 @@ def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) ->
     if body.sealed and not text:
         return ""
     if is_new and subject:
-        alone = not text and not body.files and not body.mails
+        alone = not text and not body.files
         text = subject if alone else f"Subject: {subject}\n\n{text}".strip()
-    return "\n\n".join(part for part in (text, *body.mails, missing) if part)
+    return "\n\n".join(part for part in (text, missing) if part)
 
 
 def _sent_at(message: Message, received: float | None) -> float | None:

@@ -25,7 +25,8 @@ class MailPlace:
 class FilePlace:
     """part: the section's number, as IMAP counts (https://www.rfc-editor.org/rfc/rfc3501#section-6.4.5).
 
-    coding: its Content-Transfer-Encoding. inner: which of the files in that part, where it is a container ("uu:0").
+    coding: its Content-Transfer-Encoding. inner: which of the files in that part, where it is a container
+    ("uu:0"), or "mail": the part is a mail, and its text is wanted.
     """
 
     mail: MailPlace

@@ -77,7 +77,10 @@ async def test_files_are_fetched_as_they_were_sent_also_after_a_rebuild(dovecot:
         assert [a.name for a in first.attachments] == ["big.bin", "Zwölf.bin", "small.bin"]
         contents = [await fetched(adapter, first, a) for a in first.attachments]
         assert contents == [BIG, b"", b"\x00\xff"]
-        assert await fetched(adapter, second, second.attachments[0]) == BIG[:3000]
+        assert [a.name for a in second.attachments] == ["files.eml", "inner.bin"]
+        words, inner = [await fetched(adapter, second, a) for a in second.attachments]
+        assert words == b"From: Ana <ana@far.test>\nSubject: files\n\nsee these"
+        assert inner == BIG[:3000]
         box = await asyncio.to_thread(dovecot.inbox, post.address)
         seen = await asyncio.to_thread(box.unseen)
         assert seen == 0
