@@ -39,7 +39,11 @@ _MOST_BYTES = 20 * 1024 * 1024
 _TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _LONGEST_SIDE = 8000
 """Pixels; Anthropic refuses more (docs.anthropic.com, Vision)."""
+_LOOKED_AT = 40
+"""Pictures that are worth a look at the disk; what is older is a note in any case."""
 _DESCRIBED_AT_ONCE = 4
+_REST = 600.0
+"""Seconds until a picture is described anew after that has failed."""
 _SECONDS = 60.0
 _TOKENS = 1500
 _MOST_KNOWN = 2000
@@ -106,7 +110,9 @@ class Sight:
         self._size_of = size_of
         self._blind: set[str] = set()
         self._refused: dict[tuple[str, str], None] = {}
-        self._captions: dict[str, str] = {}
+        self._captions: dict[str, str | None] = {}
+        """What is known of the store; `None`: it has none."""
+        self._failed: dict[str, float] = {}
 
     async def look(self, messages: Sequence[Message], model: Model, payer: Payer) -> Sequence[Message]:
         """The messages for this model: their files are the pictures that it is shown, notes stand for the others.
@@ -115,10 +121,11 @@ class Sight:
         """
         if not any(m.files for m in messages):
             return messages
-        pictures = [_Place(i, f) for i, m in enumerate(messages) for f in m.files if f.kind == "image"]
+        everything = [_Place(i, f) for i, m in enumerate(messages) for f in m.files if f.kind == "image"]
+        pictures = everything[max(0, len(everything) - _LOOKED_AT) // _STEP * _STEP :]
         mode = self._mode()
         if not pictures or mode == "off":
-            return _with_notes(messages, (), {f.digest: _note("off", f) for f in _files(pictures)})
+            return _with_notes(messages, (), {f.digest: _note("off", f) for f in _files(everything)})
         faults = await asyncio.to_thread(self._faults, pictures)
         notes = {f.digest: _note(faults[f.digest], f) for f in _files(pictures) if f.digest in faults}
         fit = [p for p in pictures if p.file.digest not in faults]
@@ -198,7 +205,7 @@ class Sight:
         asked = 0
         for file in reversed(pictures):
             text = await self._caption(file)
-            if text is None and models and asked < _DESCRIBED_AT_ONCE:
+            if text is None and models and asked < _DESCRIBED_AT_ONCE and self._is_rested(file):
                 asked += 1
                 text = await self._describe(file, models, payer)
             if text is None:
@@ -209,17 +216,22 @@ class Sight:
         return told
 
     async def _caption(self, file: StoredFile) -> str | None:
-        known = self._captions.get(file.digest)
-        if known is None:
-            known = await files.caption(self._store, file.digest)
-            if known is not None:
-                self._remember(file, known)
-        return known
+        if file.digest not in self._captions:
+            self._remember(file, await files.caption(self._store, file.digest))
+        return self._captions[file.digest]
 
-    def _remember(self, file: StoredFile, text: str) -> None:
-        self._captions[file.digest] = text
-        while len(self._captions) > _MOST_KNOWN:
+    def _remember(self, file: StoredFile, text: str | None) -> None:
+        while len(self._captions) >= _MOST_KNOWN:
             del self._captions[next(iter(self._captions))]
+        self._captions[file.digest] = text
+
+    def _is_rested(self, file: StoredFile) -> bool:
+        return self._clock.monotonic() >= self._failed.get(file.digest, 0.0)
+
+    def _rest(self, file: StoredFile) -> None:
+        while len(self._failed) >= _MOST_KNOWN:
+            del self._failed[next(iter(self._failed))]
+        self._failed[file.digest] = self._clock.monotonic() + _REST
 
     async def _describe(self, file: StoredFile, models: Sequence[Model], payer: Payer) -> str | None:
         request = ModelRequest(
@@ -229,6 +241,7 @@ class Sight:
             completion = await first_answer(models, request, _SECONDS)
         except ModelError as error:
             log.warning("picture.not_described", kind=error.kind, reason=str(error))
+            self._rest(file)
             return None
         text = completion.message.text.strip()
         spent = Spent(completion.model, completion.usage, self._clock.time())
@@ -238,9 +251,11 @@ class Sight:
             await self._store.write(charge, *keep)
         except StoreError as error:
             log.warning("picture.not_noted", reason=str(error))
-        if text:
-            self._remember(file, text)
-        return text or None
+        if not text:
+            self._rest(file)
+            return None
+        self._remember(file, text)
+        return text
 
 
 def _is_of_the_model(error: ModelError) -> bool:

@@ -1,9 +1,11 @@
 """Which pictures a model is shown, and what stands in the place of the others."""
 
 import hashlib
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,7 +162,8 @@ async def test_a_describer_that_fails_is_no_failed_turn_and_only_the_newest_are_
     scene.describer = [ScriptedModel(default=lambda _: Answer(error=ModelError("down", kind="network")))]
     pictures = [scene.picture(f"p{i}") for i in range(6)]
     blind = ScriptedModel(sees=False)
-    looked = await scene.sight().look([user(str(i), p) for i, p in enumerate(pictures)], blind, PAYER)
+    sight, said = scene.sight(), [user(str(i), p) for i, p in enumerate(pictures)]
+    looked = await sight.look(said, blind, PAYER)
     assert all("describing it has failed" in m.text for m in looked)
     assert [r.messages[0].files[0].name for r in scene.describer[0].requests] == [
         "p5.png",
@@ -168,6 +171,29 @@ async def test_a_describer_that_fails_is_no_failed_turn_and_only_the_newest_are_
         "p3.png",
         "p2.png",
     ]
+    # The next calls of the turn do not ask for the same again; the others have their turn.
+    await sight.look(said, blind, PAYER)
+    assert [r.messages[0].files[0].name for r in scene.describer[0].requests[4:]] == ["p1.png", "p0.png"]
+    await sight.look(said, blind, PAYER)
+    assert len(scene.describer[0].requests) == 6
+
+
+async def test_a_conversation_full_of_pictures_asks_disk_and_store_for_the_newest_alone(scene: Scene) -> None:
+    asked: list[str] = []
+    real = scene.store.read
+
+    async def read(sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        asked.append(sql)
+        return await real(sql, parameters)
+
+    scene.store.read = read  # type: ignore[method-assign]  # only counted
+    sight, cat = scene.sight(), scene.picture("cat")
+    said = [user(str(i), replace(cat, digest=f"{i:064x}")) for i in range(200)] + [user("now", cat)]
+    looked = await sight.look(said, ScriptedModel(sees=False), PAYER)
+    await sight.look(said, ScriptedModel(sees=False), PAYER)
+    assert len(asked) == 1  # for the one that is there
+    assert "was sent here earlier" in looked[0].text
+    assert "is no longer kept" in looked[199].text
 
 
 def refusal(**more: bool) -> ModelError:
