@@ -26,7 +26,7 @@ def transcriber(url: str, **fields: Any) -> Transcriber:
     settings = VoiceSettings(provider="custom", base_url=url, api_key=SecretStr(KEY), **fields)
     voice = voice_of(settings)
     assert voice is not None
-    limits = Limits(connect=2.0, first_byte=settings.timeout, silence=0.5)
+    limits = Limits(first_byte=settings.timeout)
     return Transcriber(settings, voice, Connection(Endpoint("voice", voice.base_url, voice.headers, limits)))
 
 
@@ -103,14 +103,15 @@ async def test_what_goes_wrong_has_a_kind_and_no_secret(
     make: Callable[..., Transcriber], model_peer: ModelPeer, sound: Path, answer: Answer, kind: str
 ) -> None:
     model_peer.script.add(answer, text=HEARD)
-    one = make(timeout=0.5)
+    one = make(timeout=0.5 if kind == "timeout" else 30)
     with pytest.raises(ModelError) as caught:
         await one.transcribe(sound, "audio/ogg")
     assert caught.value.kind == kind
     assert caught.value.retry_after == (7 if kind == "rate_limit" else None)
     assert KEY not in str(caught.value)
     assert "secret" not in str(caught.value)
-    assert (await one.transcribe(sound, "audio/ogg")).text, "the next one works"
+    after = make() if kind == "timeout" else one
+    assert (await after.transcribe(sound, "audio/ogg")).text, "the next one works"
 
 
 async def test_nobody_answers(sound: Path) -> None:
