@@ -12,6 +12,7 @@ import structlog
 from gateway.media.folder import Lying, MediaFolder
 from gateway.media.rules import MediaRules
 from hermes.clock import Clock
+from hermes.errors import StoreError
 from hermes.store import Store
 
 __all__ = ["Keeping", "Named", "all_named_by_gateway", "digests_in", "doomed", "held_by_gateway"]
@@ -104,8 +105,14 @@ class Keeping:
             return True
         async with self._tidying:
             if self._folder.used > quota * 1.25:
-                await self.tidy()
+                await self._tried()
         return self._folder.used <= quota * 2
+
+    async def _tried(self) -> None:
+        try:
+            await self.tidy()
+        except (StoreError, OSError) as error:  # a store that is away must not cost a message its files
+            log.warning("media.not_tidied", error=str(error))
 
     async def tidy(self) -> int:
         """Once, to the end; how many files were removed. Raises `StoreError`, `OSError`."""

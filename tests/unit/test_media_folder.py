@@ -16,7 +16,7 @@ from gateway.media.folder import Lying, MediaFolder, NotKept
 from gateway.media.keeping import Keeping, Named, digests_in, doomed
 from gateway.media.names import clean_name, shown_name
 from gateway.media.rules import MediaRules, keep_in
-from hermes.errors import NotTaken, Rejected
+from hermes.errors import NotTaken, Rejected, StoreUnavailable
 from hermes.files import FileKind, StoredFile
 from hermes.home import Home
 from hermes.testing import FakeClock
@@ -250,7 +250,11 @@ async def test_tidying_removes_and_forgets_but_not_what_was_put_there_again(
 async def test_a_crowded_folder_makes_room_or_takes_nothing_more(folder: MediaFolder) -> None:
     clock = FakeClock(start=1_700_000_000.0)
 
+    store_is_away = False
+
     async def named(since: float) -> Named:
+        if store_is_away:
+            raise StoreUnavailable
         return Named(held, set())
 
     async def forget(digests: Sequence[str]) -> None:
@@ -265,6 +269,9 @@ async def test_a_crowded_folder_makes_room_or_takes_nothing_more(folder: MediaFo
     held |= {f.digest for f in files}
     assert not await keeping.has_room()
     held.clear()
+    store_is_away = True
+    assert not await keeping.has_room()
+    store_is_away = False
     assert await keeping.has_room()
     assert folder.used == 10
 
