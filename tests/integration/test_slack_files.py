@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from adapters.slack.adapter import Slack
+from adapters.slack.check import check
 from adapters.slack.parse import Account, Reading, parse_delivery
+from adapters.slack.settings import SlackSettings
 from hermes.adapter import FetchingAdapter, FileAdapter, Piece, Receipt
+from hermes.config import Network
 from hermes.errors import Gone, NotTaken, OutcomeUnknown, Rejected, Unreachable
 from hermes.events import Attachment, Event, Target
 from hermes.files import StoredFile
@@ -400,3 +403,13 @@ async def test_an_answers_message_takes_no_file_in(peer: SlackPeer, tmp_path: Pa
         file_receipt = await sent(adapter, keep(tmp_path, "a.txt", b"x"))
         await adapter.edit(CHAT, file_receipt.message_id, Piece("new words", {"text": "new words"}))
     assert shown(peer) == [("first", []), ("new words", ["a.txt"])]
+
+
+async def test_whoever_is_asked_about_tokens_says_what_cannot_be_done_with_files(peer: SlackPeer) -> None:
+    peer.scopes = peer.scopes.replace("files:read,files:write,", "").replace("reactions:write,", "")
+    for reactions, words in (("off", False), ("ack", True)):
+        given = SlackSettings.model_validate({"type": "slack", **peer.settings(reactions=reactions)})
+        (note,) = (await check(given, Network())).notes
+        assert "files:read: it cannot read files" in note
+        assert "files:write: it cannot send files" in note
+        assert ("reactions:write: it cannot react" in note) is words
