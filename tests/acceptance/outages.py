@@ -10,7 +10,7 @@ from tests.peers.town import Street, Town
 
 DELIVERED = 900
 """The chat of each platform that gets what the webhook's route of its name delivers."""
-_BACK_WITHIN = 60.0
+_BACK_WITHIN = 120.0  # after a minute away the last pause before a new try may be 75 s
 _ASK_EVERY = 1.0
 
 
