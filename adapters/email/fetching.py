@@ -154,7 +154,7 @@ async def _decoded(folder: Folder, uid: int, place: FilePlace, first: bytes) -> 
     while piece:
         yield await asyncio.to_thread(reader.feed, piece)
         start += len(piece)
-        if len(piece) < _PIECE:
+        if len(piece) != _PIECE:  # its end; or all of it, from a server that knows no pieces
             break
         following = await folder.section(uid, place.part, start, _PIECE)
         if following is None:

@@ -184,6 +184,16 @@ async def test_EM_23_a_part_comes_whole_however_the_server_shows_its_end(
     await adapter.aclose()
 
 
+async def test_EM_23_a_server_that_knows_no_pieces_gives_all_at_once(imap: ScriptedImap) -> None:
+    imap.ends = "whole"
+    imap.mails = [(1, b"x")]
+    imap.sections[1, "2"] = BIG[:600_000]
+    adapter = make_adapter(scripted_settings(imap))
+    assert await fetched(adapter, EVENT, lying(1)) == BIG[:600_000]
+    assert imap.pieces == 1
+    await adapter.aclose()
+
+
 async def test_a_mail_that_is_known_again_by_its_size_and_one_that_is_gone(imap: ScriptedImap) -> None:
     imap.mails = [(5, b"Message-ID: <m@x> " + b"." * 40), (6, b"Message-ID: <m@x>")]
     imap.mails[1] = (6, imap.mails[1][1][:10] + imap.mails[1][1][10:])

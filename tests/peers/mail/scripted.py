@@ -34,7 +34,7 @@ class ScriptedImap:
     password: str = "pw"
     repeats: bool = False
     sections: dict[tuple[int, str], bytes] = field(default_factory=dict)
-    ends: Literal["empty", "NIL", "quoted"] = "empty"
+    ends: Literal["empty", "NIL", "quoted", "whole"] = "empty"
     cut_after: int | None = None
     pieces: int = 0
     commands: list[str] = field(default_factory=list)
@@ -215,6 +215,8 @@ class ScriptedImap:
         start, length = int(asked[2] or 0), int(asked[3] or 0)
         content = self.sections.get((uid, asked[1]))
         piece = (content or b"")[start : start + length]
+        if self.ends == "whole":
+            piece = content or b""
         head = f"* {number} FETCH (UID {uid} BODY[{asked[1]}]<{start}> ".encode()
         if not piece and self.ends == "NIL":
             return [head, b"NIL)\r\n"]
