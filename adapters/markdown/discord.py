@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
 
 from adapters.markdown.cuts import Region, cut_ranges
 from adapters.markdown.flat import Flat, Span, flatten, write_flat
@@ -178,6 +179,8 @@ class _Piece:
                 quoted = self._write(span.start, span.end, inner)
                 return "\n".join(f"> {line}" for line in quoted.split("\n"))
             case "text_link":
+                if text == unquote(span.url or ""):
+                    return text  # an address that Discord finds by itself
                 shown, url = self._write(span.start, span.end, inner), _url(span.url or "")
                 shown = _BRACKET.sub(r"\\\g<0>", shown)
                 return f"{shown} ({url})" if "://" in text else f"[{shown}]({url})"

@@ -103,6 +103,10 @@ def test_a_limit_without_room_is_refused() -> None:
         render_discord("x", 500)
 
 
+def test_an_address_in_another_script_is_shown_once() -> None:
+    assert render_discord("<https://x.org/重>") == ["https://x.org/重"]
+
+
 def test_what_stands_around_a_link_is_no_part_of_it() -> None:
     assert render_discord("[[a](https://x.org)](https://y.org)") == [r"\[[a](https://x.org)](https://y.org)"]
     assert render_discord("*[a](https://x.org/b*c) d*") == ["*[a](https://x.org/b%2Ac) d*"]

@@ -7,62 +7,74 @@ at a place wins, and a mark without its partner is shown.
 import re
 
 _FENCE = re.compile(r"```(?:[A-Za-z0-9_+.#-]*\n)?(.*?)```", re.DOTALL)
+_QUOTE = re.compile(r"(?:^> [^\n]*(?:\n|\Z))+", re.MULTILINE)
+_HEAD = re.compile(r"^(?:#{1,3} |-# )", re.MULTILINE)
 _GAP = "\u200b"
-_RULES = (
+_PLAIN = (
     ("escape", re.compile(r"\\([^0-9A-Za-z\s])")),
-    ("code", re.compile(r"(?P<ticks>`+)(.*?[^`])(?P=ticks)(?!`)", re.DOTALL)),
-    ("link", re.compile(r"\[((?:\\.|[^\]\\])*)\]\((https?://[^\s)]*|[a-z]+:[^\s)]*)\)", re.DOTALL)),
-    ("address", re.compile(r"https?://[^\s<>]+")),
-    ("inner", re.compile(r"\|\|(.+?)\|\|", re.DOTALL)),
-    ("inner", re.compile(r"\*\*((?:\\.|`[^`]*`|[^\\])+?)\*\*(?!\*)", re.DOTALL)),
-    ("inner", re.compile(r"__((?:\\.|[^\\])+?)__(?!_)", re.DOTALL)),
-    ("inner", re.compile(r"~~(?=\S)((?:\\.|[^\\])+?)~~(?!~)", re.DOTALL)),
-    ("inner", re.compile(r"\*(?=\S)((?:\*\*|\\.|[^*\\])+?)(?<=\S)\*(?!\*)", re.DOTALL)),
+    ("code", re.compile(r"(`+)(.*?[^`])\1(?!`)", re.DOTALL)),
+    ("link", re.compile(r"\[((?:\\.|\[[^\[\]\n]*\]|[^\[\]\\\n])*)\]\([a-z]+:[^\s)]*\)")),
+    ("address", re.compile(r"(https?://[^\s<>]+)")),
 )
-_LINE = re.compile(r"^(?:> ?|#{1,3} |-# )", re.MULTILINE)
+_STYLES = (
+    re.compile(r"\*(?=\S)((?:\*\*|\\.|[^*\\])+?)(?<=\S)\*(?!\*)", re.DOTALL),
+    re.compile(r"\*\*((?:\\.|[^\\])+?)\*\*(?!\*)", re.DOTALL),
+    re.compile(r"__((?:\\.|[^\\])+?)__(?!_)", re.DOTALL),
+    re.compile(r"~~(?=\S)((?:\\.|[^\\])+?)~~(?!~)", re.DOTALL),
+    re.compile(r"\|\|((?:\\.|[^\\])+?)\|\|", re.DOTALL),
+)
 
 
 def displayed(source: str) -> str:
     """The text without marks, escapes undone. Raises `ValueError` where a code block is not closed."""
-    parts, at = [], 0
-    for block in _FENCE.finditer(source):
-        parts += [_prose(source[at : block.start()]), block[1].removesuffix("\n")]
-        at = block.end()
-    rest = source[at:]
-    if "```" in rest:
-        raise ValueError("a code block is not closed")
-    return "".join([*parts, _prose(rest)]).replace(_GAP, "")
+    parts: list[str] = []
+    at = 0
+    while at < len(source):
+        found = min(
+            (m for m in (_FENCE.search(source, at), _QUOTE.search(source, at)) if m), key=_start, default=None
+        )
+        parts.append(_prose(source[at : found.start() if found else len(source)]))
+        if found is None:
+            break
+        is_code = found.re is _FENCE
+        inner = found[1].removesuffix("\n") if is_code else displayed(re.sub("(?m)^> ", "", found[0]))
+        parts.append(inner)
+        at = found.end()
+    return "".join(parts).replace(_GAP, "")
+
+
+def _start(found: re.Match[str]) -> int:
+    return found.start()
 
 
 def _prose(text: str) -> str:
-    return _read(_LINE.sub("", text))
+    if "```" in text:
+        raise ValueError("a code block is not closed")
+    return _read(_HEAD.sub("", text))
 
 
 def _read(text: str) -> str:
-    shown, at = [], 0
+    """From left to right; of the styles that begin at one place the longest holds."""
+    shown: list[str] = []
+    at = 0
     while at < len(text):
-        kind, found = _first_rule(text, at)
+        if text[at] not in "\\`[h*_~|":
+            shown.append(text[at])
+            at += 1
+            continue
+        kind, found = _rule(text, at)
         if found is None:
             shown.append(text[at])
             at += 1
             continue
+        shown.append(_read(found[1]) if kind in ("style", "link") else found[found.lastindex or 0])
         at = found.end()
-        match kind:
-            case "escape":
-                shown.append(found[1])
-            case "code":
-                shown.append(found[2])
-            case "address":
-                shown.append(found[0])
-            case _:
-                shown.append(_read(found[1]))
     return "".join(shown)
 
 
-def _first_rule(text: str, at: int) -> tuple[str, re.Match[str] | None]:
-    if text[at] not in "\\`[h|*_~":
-        return "", None
-    for kind, rule in _RULES:
+def _rule(text: str, at: int) -> tuple[str, re.Match[str] | None]:
+    for kind, rule in _PLAIN:
         if found := rule.match(text, at):
             return kind, found
-    return "", None
+    styles = [found for style in _STYLES if (found := style.match(text, at))]
+    return "style", max(styles, key=lambda found: found.end(), default=None)
