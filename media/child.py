@@ -95,8 +95,8 @@ def _said(told: BinaryIO, document: BinaryIO, mime: str, left: int, until: float
         return "not_installed"
     except MemoryError:
         return "memory"
-    except Exception:  # noqa: BLE001  # hostile bytes make a parser raise anything, and it is always the bytes' fault
-        return "damaged"
+    except Exception as error:  # noqa: BLE001  # hostile bytes make a parser raise anything, always by the bytes' fault
+        return "memory" if "out of memory" in str(error) else "damaged"  # expat's words for a MemoryError
     return "empty" if is_blank else None
 
 
