@@ -139,7 +139,7 @@ async def test_a_hostile_document_costs_what_the_limits_say(file: Path, name: st
     found = await read(file, data, mime, limits)
     assert found.reason in reasons
     assert len(found.text) <= limits.characters
-    assert time.monotonic() - began < limits.seconds + 5
+    assert time.monotonic() - began < limits.seconds + 40, "a busy machine starts a process late"
     assert children() == []
 
 
