@@ -14,7 +14,6 @@ import typer
 
 from gateway.cli.asking import Ask, ask_holder, talk_to_holder
 from gateway.cli.output import AsJson, new_app, print_json, print_table
-from gateway.outbound import check_files
 from gateway.router import HOME, ORIGIN, parse_target
 from hermes.errors import ConfigError, HermesError
 from hermes.messages import JSONObject
@@ -120,10 +119,11 @@ class _Message:
         ready = ask("send.prepare", to=self.to, key=self.key)["message"]
         if ready["is_known"]:
             return []
+        from gateway.cli.keeping import keep_files
+        from gateway.outbound import check_files
+
         platform = parse_target(ready["target"]).instance
         check_files(platform, ready["largest_file"], [(f.shown, f.size) for f in self.files])
-        from gateway.cli.keeping import keep_files
-
         return [f.to_json() for f in keep_files([f.path for f in self.files], ready["largest_file"])]
 
 
