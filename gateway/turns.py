@@ -243,9 +243,10 @@ class Turns:
 
     async def _fetch(self, active: ActiveTurn) -> None:
         """What came with the messages; a /stop leaves out what is not here yet."""
-        for row in active.work.rows:
-            if row.event.attachments:
-                active.files[row.id] = await self._files.given(row, active.stop)
+        rows = [row for row in active.work.rows if row.event.attachments]
+        if rows:  # the parts of an album come side by side
+            found = await asyncio.gather(*(self._files.given(row, active.stop) for row in rows))
+            active.files |= {row.id: files for row, files in zip(rows, found, strict=True)}
 
     @asynccontextmanager
     async def _growing(self, active: ActiveTurn) -> AsyncIterator[None]:

@@ -35,6 +35,8 @@ __all__ = ["Fetching", "note_file"]
 log = structlog.get_logger("gateway.media")
 
 _AT_ONCE = 3
+"""Files of one message."""
+_AT_ONCE_OF_ALL = 12
 _TRIES = 3
 _LONGEST_WAIT = 15.0
 _LONGEST = 120.0
@@ -65,6 +67,7 @@ class Fetching:
         self._say = room.say
         self._keeping = keeping
         self._telling = telling
+        self._room = asyncio.Semaphore(_AT_ONCE_OF_ALL)
         self._known: dict[tuple[int, str], StoredFile] = {}
 
     async def given(self, row: InboxRow, stop: asyncio.Event | None = None) -> tuple[GivenFile, ...]:
@@ -98,7 +101,7 @@ class Fetching:
         room = asyncio.Semaphore(_AT_ONCE)
 
         async def one(place: int, attachment: Attachment) -> None:
-            async with room:
+            async with room, self._room:
                 found[place] = await self._one(row, place, attachment, rules)
 
         async with asyncio.TaskGroup() as group:
