@@ -90,6 +90,10 @@ class Storm:
     unreported: int = 0
     others_cores: float = 0.0
 
+    def record(self) -> dict[str, Any]:
+        """As plain JSON; `asdict` takes counters apart."""
+        return {**asdict(self), "asked": dict(self.asked), "troubles": dict(self.troubles)}
+
 
 def storm(load: Load, told: Callable[[Sample], None] = lambda _: None) -> Storm:
     """Run it. `told` is called with each sample."""
@@ -336,7 +340,7 @@ def main() -> int:
         load = Load(options.messages, mode, options.seed, every=options.every)
         print(f"{mode}, --seed {load.seed}", file=sys.stderr)
         done = storm(load, lambda sample: print(json.dumps(asdict(sample)), flush=True))
-        runs.append(asdict(done))
+        runs.append(done.record())
         for token, reason in list(done.wrong.items())[:50]:
             print(f"{token}: {reason}", file=sys.stderr)
         counts = {n: getattr(done, n) for n in ("asked", "troubles", "lost", "doubled", "marked", "unheard")}
