@@ -314,10 +314,12 @@ async def test_a_home_of_an_earlier_version_is_brought_up_with_a_copy_and_keeps_
     await house.stop()
     with closing(sqlite3.connect(house.home / "state.db")) as connection:
         # As the gateway's first schema was: without what its later steps add.
-        for table in ("modes", "people", "accounts", "link_codes"):
+        for table in ("modes", "people", "accounts", "link_codes", "chats", "homes"):
             connection.execute(f"DROP TABLE {table}")
-        connection.execute("DROP INDEX outbox_live")
-        connection.execute("ALTER TABLE outbox DROP COLUMN edits")
+        for index in ("outbox_live", "outbox_file"):
+            connection.execute(f"DROP INDEX {index}")
+        for column in ("edits", "file"):
+            connection.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 1 WHERE part = 'gateway'")
         connection.commit()
     await house.start()
