@@ -28,7 +28,9 @@ async def test_what_documents_say_and_why_some_say_nothing(house: House) -> None
         part("scan.pdf", documents.pdf("")),
         part("laughs.docx", documents.archive({"word/document.xml": laughs})),
         {"type": "input_audio", "input_audio": sound},
-        part("long.pdf", documents.pdf(*("many words " * 12 for _ in range(20)))),  # it takes the room that is left
+        part(
+            "long.pdf", documents.pdf(*("many words " * 12 for _ in range(20)))
+        ),  # it takes the room that is left
     ]
     await house.start()
     answer = await house.client.post(
