@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERMES = Path(sys.executable).with_name("hermes")
 _READY = "ready http://"
-_SECONDS_TO_START = 30.0
+_SECONDS_TO_START = 60.0
 
 
 class DaemonEnded(Exception):

@@ -10,6 +10,7 @@ import signal
 import pytest
 
 from tests.crash.house import AGAIN, House, MakeHouse, asks
+from tests.crash.test_live import ASKS, FINAL, SLOW, UNKNOWN
 from tests.peers.discord import BOT_ID, DiscordPeer
 
 TOKEN = "m-dc-1"
@@ -25,12 +26,34 @@ async def test_killed_on_the_way_in(place: str, make_house: MakeHouse) -> None:
 async def test_killed_on_the_way_out(place: str, make_house: MakeHouse) -> None:
     async with asyncio.TaskGroup() as both:
         for mode in ("resend", "drop"):
-            house = await make_house(delivery={"on_unknown": mode})
+            house = await make_house(delivery={"on_unknown": mode}, resume_max_starts=1000)
             both.create_task(_killed_at(house, place))
 
 
 async def test_killed_before_the_commit_and_the_session_is_gone_too(make_house: MakeHouse) -> None:
     await _killed_at(await make_house(), "intake.parsed", forget=True)
+
+
+@pytest.mark.parametrize("place", ["live.sent", "live.edited", "outbox.sent"])
+async def test_killed_while_an_answer_grows(place: str, make_house: MakeHouse) -> None:
+    """One message is left in the end, the final one; only a kill before its first receipt leaves a part over, reported."""
+    house = await make_house()
+    async with DiscordPeer() as peer:
+        _move_to(house, peer)
+        house.model.script.add(SLOW)
+        await (await house.start(failpoint=place)).until_ready()
+        peer.push_text(ASKS)
+        assert await house.ended() == -signal.SIGKILL, f"{place} was never reached: {house.tail()}"
+        await (await house.start()).until_ready()
+        await peer.wait_for(lambda: FINAL in peer.texts("5"), 60)
+        assert await house.stop() == 0
+        *left_over, final = peer.texts("5")
+        assert (final, len(left_over)) == (FINAL, place in UNKNOWN)
+        assert all(FINAL.startswith(text) for text in left_over)
+        assert peer.violations == []
+    assert "".join(house.log).count("live.left_over") == len(left_over)
+    assert house.query("SELECT state FROM inbox") == [("answered",)]
+    assert house.query("SELECT state FROM outbox WHERE kind = 'reply'") == [("sent",)]
 
 
 async def _killed_at(house: House, place: str, *, forget: bool = False) -> None:
