@@ -135,7 +135,9 @@ class _Writer:
         kind = self._chance.choice(_BLOCKS if depth < 2 else _LEAVES)
         match kind:
             case "paragraph":
-                return "\n".join(self._inlines(self._chance.randint(1, 4)) for _ in range(self._chance.randint(1, 2)))
+                return "\n".join(
+                    self._inlines(self._chance.randint(1, 4)) for _ in range(self._chance.randint(1, 2))
+                )
             case "heading":
                 return f"{'#' * self._chance.randint(1, 6)} {self._inlines(4)}"
             case "fence":
@@ -159,7 +161,9 @@ class _Writer:
 
     def _fence(self) -> str:
         fence = self._chance.choice(("```", "~~~", "````"))
-        lines = ["".join(self._chance.choices(_CODE, k=self._chance.randint(0, 9))) for _ in range(self._many())]
+        lines = [
+            "".join(self._chance.choices(_CODE, k=self._chance.randint(0, 9))) for _ in range(self._many())
+        ]
         closing = fence if self._chance.random() < 0.9 else ""  # a model was cut off
         return "\n".join([fence + self._chance.choice(("", "py", "c++ x", "sh")), *lines, closing])
 
@@ -188,7 +192,20 @@ class _Writer:
 _FORMS = tuple(chain(*FORMS.values()))
 _LEAVES = ("paragraph", "paragraph", "heading", "fence", "form", "table")
 _BLOCKS = (*_LEAVES, "quote", "list", "list")
-_CODE = ("x = 1", "  ", "if a < b && c > d:", "`", "```", "**", "\t", "# no heading", "\u6f22", "\\", "||", "y" * 50)
+_CODE = (
+    "x = 1",
+    "  ",
+    "if a < b && c > d:",
+    "`",
+    "```",
+    "**",
+    "\t",
+    "# no heading",
+    "\u6f22",
+    "\\",
+    "||",
+    "y" * 50,
+)
 _INLINES = (
     "{words}", "{words}", "{words}", "{word}", "**{words}**", "*{words}*", "***{word}***", "~~{words}~~", "||{words}||",
     "`{word}`", "`` {word} ` x ``", "[{words}](https://x.org/{word})", "https://x.org/{words}", "<https://x.org>",

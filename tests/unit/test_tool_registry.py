@@ -25,7 +25,15 @@ TOOLS = (Tool(name="roll", description="Roll.", parameters=SCHEMA, handler=roll)
 
 def test_U1_the_bundled_tools_are_found() -> None:
     found = find()
-    names = ["offer_choices", "read_file", "search_files", "send_file", "session_search", "todo", "write_file"]
+    names = [
+        "offer_choices",
+        "read_file",
+        "search_files",
+        "send_file",
+        "session_search",
+        "todo",
+        "write_file",
+    ]
     assert sorted(found.tools) == names
     assert found.warnings == ()
 
