@@ -96,7 +96,7 @@ def swollen_pdf(size: int) -> bytes:
 
 def swollen(pattern: bytes, size: int) -> bytes:
     """A deflate stream of `size` bytes of the pattern, made without ever having them."""
-    block = (pattern * (1_000_000 // len(pattern) + 1))[:1_000_000]
+    block = pattern * (1_000_000 // len(pattern))  # whole ones: what is swollen is well formed
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
     return packed * (size // len(block)) + packer.flush()
