@@ -99,3 +99,13 @@ def test_own_check_passes(check: list[str]) -> None:
         [sys.executable, ROOT / "scripts" / check[0], *check[1:]], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout if done.returncode else "") == (0, "")
+
+
+def test_what_the_image_is_built_from_is_let_through() -> None:
+    copied = re.findall(
+        r"^COPY (?!--)(.+) \S+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    wanted = {name for names in copied for name in names.split()}
+    through = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"hermes", "media", "pyproject.toml"} <= wanted
+    assert wanted <= set(through)
