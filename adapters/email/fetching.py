@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from adapters.email.account import Mailbox
 from adapters.email.body import mail_text
@@ -68,14 +68,14 @@ class Fetching:
     async def _connected(self) -> AsyncIterator[Folder]:
         """The folder over a connection that was kept, or a new one, which is kept when all went well."""
         connection, folder = await self._opened()
-        try:
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(connection.aclose)
             yield folder
-        except BaseException:
-            await connection.aclose()
-            raise
-        if self._over:
-            await connection.aclose()
-            return
+            if not self._over:
+                undo.pop_all()
+                self._keep(connection)
+
+    def _keep(self, connection: ImapConnection) -> None:
         self._kept.append(connection)
         if self._leaving is not None:
             self._leaving.cancel()
@@ -84,23 +84,18 @@ class Fetching:
     async def _opened(self) -> tuple[ImapConnection, Folder]:
         while self._kept:
             connection = self._kept.pop()
-            try:
+            with suppress(AdapterError):  # it went away meanwhile
                 return connection, await self._folder(connection)
-            except AdapterError:  # it went away meanwhile
-                await connection.aclose()
-            except BaseException:
-                connection.drop()
-                raise
         connection = await self._mailbox.imap()
-        try:
-            return connection, await self._folder(connection)
-        except BaseException:
-            await connection.aclose()
-            raise
+        return connection, await self._folder(connection)
 
     async def _folder(self, connection: ImapConnection) -> Folder:
+        """The folder, opened; where that fails the connection is closed."""
         folder = Folder(connection, self._settings.folder, self._settings.max_size)
-        await folder.open()
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(connection.aclose)
+            await folder.open()
+            undo.pop_all()
         return folder
 
     def _leave(self) -> None:
