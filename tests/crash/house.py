@@ -82,6 +82,8 @@ class Row:
     text: str
     state: str
     kind: str
+    edits: str | None
+    """The message that it changes."""
 
 
 def asks_tools(token: str) -> str:
@@ -183,7 +185,8 @@ class House:
     def note_kill(self) -> None:
         """The daemon was killed: each message whose row stands at `sending` is excused once.
 
-        Where that row began a growing answer, its message may be left over beside the answer, reported.
+        Where that row began a growing answer, its message may be left over beside the answer, reported. Where it
+        changes a message nothing is excused: to change it twice is to change it once.
         """
         self.kills += 1
         for row in self.outbox():
@@ -193,7 +196,7 @@ class House:
                 ):  # a life that is cut before its recovery leaves the row as it was
                     self.left_over[token_of(row.text)] += 1
                 self._live.add(row.id)
-            elif row.state == "sending":
+            elif row.state == "sending" and row.edits is None:
                 self.excused[token_of(row.text)] += 1
 
     async def stop(self) -> int:
@@ -323,7 +326,7 @@ class House:
 
     def outbox(self) -> list[Row]:
         """The outbox of a daemon that is dead."""
-        return [Row(*r) for r in self.query("SELECT id, chat, text, state, kind FROM outbox")]
+        return [Row(*r) for r in self.query("SELECT id, chat, text, state, kind, edits FROM outbox")]
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a copy of the database, whose daemon is dead: the file itself is not touched."""

@@ -11,6 +11,9 @@ import pytest
 from tests.crash.daemon import DaemonEnded
 from tests.crash.house import House, MakeHouse, asks, asks_tools, token_of
 
+GROWS = "[[chunks=8]][[every=150]]"
+"""The model speaks so slowly that the answer grows in its chat."""
+
 KILLS = int(os.environ.get("CRASH_KILLS", "50" if "TEST_ALL" in os.environ else "30"))
 _MESSAGES_A_SECOND = 8.0
 _CHATS = 12
@@ -52,7 +55,8 @@ async def _one_life(house: House, chance: random.Random) -> None:
     daemon = await house.start()
     if chance.random() < 0.8:
         await daemon.until_ready()
-        await asyncio.sleep(chance.uniform(0.1, 0.8))  # the instant of the kill is what is tried here
+        longest = 0.8 if chance.random() < 0.85 else 3.0  # an answer begins to grow after 1.4 s
+        await asyncio.sleep(chance.uniform(0.1, longest))  # the instant of the kill is what is tried here
     else:
         await asyncio.sleep(chance.uniform(0.2, 1.5))
     if daemon.has_ended:
@@ -67,7 +71,9 @@ async def _flow(house: House, chance: random.Random) -> None:
             await asyncio.sleep(0.1)
         kind = chance.choice(("tg", "hook", "api"))
         token = f"m-{kind}-{number}"
-        text = chance.choice((asks(token), asks_tools(token), asks(token, "[[delay=300]]")))
+        text = chance.choice(
+            (asks(token), asks_tools(token), asks(token, "[[delay=300]]"), asks(token, GROWS))
+        )
         if kind == "tg":
             house.send_telegram(token, text, chat=100 + chance.randrange(_CHATS))
         elif kind == "hook":
