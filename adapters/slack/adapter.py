@@ -15,7 +15,7 @@ from adapters.slack.notes import Notes
 from adapters.slack.outward import WINDOW, Outward
 from adapters.slack.parse import Account, Reading
 from adapters.slack.people import People
-from adapters.slack.render import render, render_file
+from adapters.slack.render import render, render_choices, render_file
 from adapters.slack.requests import Endpoint
 from adapters.slack.settings import SlackSettings
 from adapters.slack.socket import Sockets
@@ -132,6 +132,10 @@ class Slack:
     def render_file(self, file: StoredFile, caption: str, target: Target) -> Sequence[Piece]:
         """See `FileAdapter.render_file`."""
         return render_file(file, caption, target.answers, self._settings.pings)
+
+    def render_choices(self, piece: Piece, choices: Sequence[str], target: Target) -> Piece:  # noqa: ARG002  see its promise
+        """See `ChoosingAdapter.render_choices`."""
+        return render_choices(piece, choices)
 
     def fetch(self, event: Event, attachment: Attachment) -> AsyncIterator[bytes]:  # noqa: ARG002  see its promise
         """See `FetchingAdapter.fetch`; an attachment's `ref` is the file's id."""

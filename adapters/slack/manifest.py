@@ -50,9 +50,10 @@ def manifest(*, name: str = "Hermes", url: str | None = None, assistant: bool = 
         "bot_user": {"display_name": name, "always_online": True},
         "slash_commands": [command],
     }
+    presses: JSONObject = {"is_enabled": True}
     scopes = [*NEEDED, *_MORE]
     if url is not None:
-        command["url"] = events["request_url"] = url
+        command["url"] = events["request_url"] = presses["request_url"] = url
     if assistant:
         features["assistant_view"] = {"assistant_description": "Answers in threads of their own."}
         events["bot_events"] = [*_EVENTS, "assistant_thread_started", "assistant_thread_context_changed"]
@@ -63,7 +64,7 @@ def manifest(*, name: str = "Hermes", url: str | None = None, assistant: bool = 
         "oauth_config": {"scopes": {"bot": sorted(scopes)}},
         "settings": {
             "event_subscriptions": events,
-            "interactivity": {"is_enabled": False},
+            "interactivity": presses,
             "org_deploy_enabled": False,
             "socket_mode_enabled": url is None,
             "token_rotation_enabled": False,

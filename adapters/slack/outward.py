@@ -68,15 +68,19 @@ class Outward:
         """See `EditingAdapter.edit`; https://docs.slack.dev/reference/methods/chat.update ."""
         if piece.file is not None or message_id.startswith("F"):  # a file whose message was not seen
             raise Gone("No file can be put into a message that stands in Slack; it is sent anew.")
-        text = piece.format.get("text")
-        params = {"channel": await self._chat(target), "ts": message_id, "text": text or piece.text}
-        try:
-            await self._api.call("chat.update", params)
-        except Refused as e:
-            if e.error in GONE:
-                raise Gone(str(e)) from e
-            raise
-        return Receipt(message_id)
+        call, note = send_call(await self._chat(target), None, piece, None), None
+        while True:
+            try:
+                await self._api.call("chat.update", call.update_params(message_id))
+            except Refused as e:
+                if e.error in GONE:
+                    raise Gone(str(e)) from e
+                found = remedy(call, e)
+                if found is None:
+                    raise
+                call, note = found
+            else:
+                return Receipt(message_id, note)
 
     async def typing(self, target: Target) -> None:
         """Show a status under the thread. Where Slack has none for us, it is not asked again."""
@@ -131,7 +135,7 @@ class Outward:
     async def _respond(self, url: str, call: Call, refused: Refused) -> Receipt:
         """Answer a command where the app is no member: only who asked sees it, within half an hour."""
         try:
-            await self._api.respond(url, {"text": call.text, "response_type": "ephemeral"})
+            await self._api.respond(url, {**call.shown(), "response_type": "ephemeral"})
         except Refused as e:
             raise refused from e
         return Receipt(f"response:{call.mark}", f"sent to who asked alone ({refused.error})")

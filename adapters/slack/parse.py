@@ -1,18 +1,21 @@
 """One delivery of Slack becomes one `Parsed`. Pure; whatever it looks like, nothing is raised.
 
-Source: https://docs.slack.dev/reference/events/message and its subtypes, /app_mention, and
-https://docs.slack.dev/interactivity/implementing-slash-commands . `message` and `app_mention` may both tell of one
+Source: https://docs.slack.dev/reference/events/message and its subtypes, /app_mention,
+https://docs.slack.dev/interactivity/implementing-slash-commands and
+https://docs.slack.dev/reference/interaction-payloads/block_actions-payload . `message` and `app_mention` may both tell of one
 post, and deliveries are repeated under new envelopes: a post is known by channel, `ts` and `edited.ts` alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adapters.fields import mapping, text, whole
+from adapters.slack.choices import pressed
 from adapters.slack.fields import identifier, number
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
@@ -23,6 +26,7 @@ __all__ = ["Account", "Reading", "parse_delivery"]
 
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
 _RAW = 64 * 1024
+_QUOTE = 500  # characters
 _NAMELESS = frozenset(
     {"", "directmessage", "mpdm", "privategroup"}
 )  # what commands say where a name is nobody's business
@@ -66,6 +70,8 @@ def parse_delivery(kind: str, payload: object, reading: Reading) -> Parsed:
             return _callback(whole(payload, "payload"), reading)
         if kind == "slash_commands":
             return _command(whole(payload, "payload"), reading)
+        if kind == "interactive":
+            return _press(whole(payload, "payload"), reading)
     except (ValueError, OverflowError, RecursionError) as e:
         return Unparsable(_raw(payload), str(e) or type(e).__name__)
     return Ignored("no message")
@@ -137,9 +143,7 @@ def _bot(event: Mapping[str, Any]) -> str:
 def _event(event: Mapping[str, Any], said: Said, words: Worded, reading: Reading) -> Event:
     chat, ts, user = identifier(event, "channel"), number(event, "ts"), identifier(event, "user")
     kind = _kind(chat, event)
-    begun = number(event, "thread_ts") if event.get("thread_ts") is not None else None
-    begun = None if begun == ts else begun  # it was answered since, and still is the thread's first message
-    thread = begun
+    thread = begun = _begun(event, ts)
     if kind == "group" and begun is None and reading.reply_in == "thread":
         thread = ts
     edited = event.get("edited")
@@ -157,9 +161,7 @@ def _event(event: Mapping[str, Any], said: Said, words: Worded, reading: Reading
         message_id=ts,
         quoted=words.quoted,
         command_text=words.is_own,
-        chat_name=_called("@", reading.names.get(user))
-        if kind == "direct"
-        else _called("#", reading.names.get(chat)),
+        chat_name=_chat_name(kind, chat, user, reading),
         addressed=kind == "direct" or _is_meant(event, said, begun, reading),
         reply_to=(Target(reading.instance, chat, thread),),
         private_notice=kind == "direct",
@@ -167,6 +169,17 @@ def _event(event: Mapping[str, Any], said: Said, words: Worded, reading: Reading
         sent_at=float(ts),
         attachments=words.files,
     )
+
+
+def _begun(message: Mapping[str, Any], ts: str) -> str | None:
+    """The number of the thread that the message `ts` stands in."""
+    begun = number(message, "thread_ts") if message.get("thread_ts") is not None else None
+    return None if begun == ts else begun  # it was answered since, and still is the thread's first message
+
+
+def _chat_name(kind: ChatKind, chat: str, user: str, reading: Reading) -> str:
+    names = reading.names
+    return _called("@", names.get(user)) if kind == "direct" else _called("#", names.get(chat))
 
 
 def _called(mark: str, name: str | None) -> str:
@@ -213,3 +226,43 @@ def _spelled(said: str, commands: Container[str]) -> str:
     if not said:
         return "/help"
     return f"/{said}" if said in commands else said
+
+
+def _press(payload: Mapping[str, Any], reading: Reading) -> Parsed:
+    """A button was pressed: that person says its label, where the message with the button stands."""
+    if payload.get("type") != "block_actions":
+        return Ignored("no message")
+    if (found := pressed(payload)) is None:
+        return Ignored("unknown button")
+    label, action = found
+    place, person = mapping(payload, "container"), mapping(payload, "user")
+    message = mapping(payload, "message") if isinstance(payload.get("message"), Mapping) else {}
+    chat, ts, user = identifier(place, "channel_id"), number(place, "message_ts"), identifier(person, "id")
+    kind, thread = _kind(chat, {}), _begun({**place, **message}, ts)
+    # Where only who asked sees our words, the answer goes the same way.
+    link = text(payload, "response_url") if place.get("is_ephemeral") is True else ""
+    return Event(
+        platform="slack",
+        instance=reading.instance,
+        account=reading.account.id,
+        kind=kind,
+        chat=chat,
+        sender=Sender(user, reading.names.get(user) or text(person, "name")),
+        text=label,
+        dedupe_key=f"{reading.account.team}:{chat}:{ts}:choice:{user}:{_mark(label)}",
+        thread=thread,
+        quoted=_beginning(read_text(text(message, "text"), reading.account.user).text),
+        command_text=False,
+        chat_name=_chat_name(kind, chat, user, reading),
+        reply_to=(Target(reading.instance, chat, thread, link or None),),
+        private_notice=kind == "direct",
+        sent_at=float(number(action, "action_ts")),
+    )
+
+
+def _beginning(said: str) -> str | None:
+    return (said if len(said) <= _QUOTE else said[:_QUOTE] + "…") or None
+
+
+def _mark(label: str) -> str:
+    return hashlib.sha256(label.encode()).hexdigest()[:16]

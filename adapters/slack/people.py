@@ -24,12 +24,12 @@ _PATIENCE = (
 
 
 def senders(payloads: Iterable[object]) -> set[str]:
-    """The ids of the people who wrote these events."""
+    """The ids of the people who wrote these events, or pressed a button."""
     return {user for event in _spoken(payloads) if isinstance(user := event.get("user"), str)}
 
 
 def rooms(payloads: Iterable[object]) -> set[str]:
-    """The ids of the channels in which these events were written."""
+    """The ids of the channels in which that was."""
     places = (event.get("channel") for event in _spoken(payloads))
     return {place for place in places if isinstance(place, str) and place.startswith(("C", "G"))}
 
@@ -39,6 +39,12 @@ def _spoken(payloads: Iterable[object]) -> Iterator[Mapping[str, Any]]:
         event = payload.get("event") if isinstance(payload, Mapping) else None
         if isinstance(event, Mapping) and not event.get("bot_id") and not event.get("hidden"):
             yield event
+        elif isinstance(payload, Mapping) and payload.get("type") == "block_actions":
+            yield {key: _id(payload.get(key)) for key in ("user", "channel")}
+
+
+def _id(named: object) -> object:
+    return named.get("id") if isinstance(named, Mapping) else None
 
 
 class People:

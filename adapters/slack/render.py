@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adapters.markdown.mrkdwn import Pings, render_mrkdwn
 from adapters.markdown.split import utf16_len
@@ -10,7 +11,7 @@ from hermes.adapter import Piece
 from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
-__all__ = ["AGAIN", "LIMIT", "render", "render_file"]
+__all__ = ["AGAIN", "LIMIT", "render", "render_choices", "render_file"]
 
 LIMIT = 4000
 """Units of one message. `chat.update` refuses more, `chat.postMessage` asks for less and cuts at 40,000:
@@ -36,3 +37,8 @@ def render_file(file: StoredFile, caption: str, answers: str | None, pings: Ping
     """A file with its caption; what of that is too long for one message follows as text."""
     first, *more = render(caption, answers, pings) or [Piece("", {})]
     return [Piece(first.text, {"text": first.format.get("text", "")}, file), *more]
+
+
+def render_choices(piece: Piece, choices: Sequence[str]) -> Piece:
+    """The piece with buttons under it: their labels stand in its `format`, as `choices`."""
+    return replace(piece, format={**piece.format, "choices": list(choices)})

@@ -1,7 +1,8 @@
 """Mode http: what Slack posts to our HTTP server, believed by its signature alone.
 
 Source: https://docs.slack.dev/authentication/verifying-requests-from-slack (v0, five minutes) and
-https://docs.slack.dev/apis/events-api/using-http-request-urls (an answer within three seconds, else it comes again).
+https://docs.slack.dev/apis/events-api/using-http-request-urls (an answer within three seconds, else it comes again),
+https://docs.slack.dev/interactivity/handling-user-interaction (presses: a form whose `payload` is JSON; they come once).
 """
 
 from __future__ import annotations
@@ -98,7 +99,11 @@ def _read(content_type: str, body: bytes) -> tuple[str, Any] | None:
     try:
         if content_type == "application/x-www-form-urlencoded":
             form = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=100))
-            return ("interactive", form) if "payload" in form else ("slash_commands", form)
+            return (
+                ("interactive", json.loads(form["payload"]))
+                if "payload" in form
+                else ("slash_commands", form)
+            )
         payload = json.loads(body)
     except (ValueError, RecursionError):
         return None

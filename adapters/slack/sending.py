@@ -1,6 +1,6 @@
 """What one send asks of the Web API, what to ask instead when that is refused, and how an earlier try is known.
 
-Pure. Source: https://docs.slack.dev/reference/methods/chat.postMessage , /files.completeUploadExternal and
+Pure. Source: https://docs.slack.dev/reference/methods/chat.postMessage , /chat.update , /files.completeUploadExternal and
 https://docs.slack.dev/messaging/message-metadata .
 """
 
@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adapters.fields import objects
+from adapters.slack.choices import blocks, labels_of, listed
 from adapters.slack.failures import Refused
-from adapters.slack.render import AGAIN
+from adapters.slack.render import AGAIN, LIMIT
 from hermes.adapter import Piece
 
 __all__ = ["Call", "find_sent", "mark_of", "remedy", "send_call"]
@@ -24,22 +25,28 @@ _NO_THREAD = frozenset(
     {"cannot_reply_to_message", "thread_not_found", "invalid_thread_ts", "message_not_found"}
 )
 _NO_METADATA = frozenset({"invalid_metadata_format", "invalid_metadata_schema", "metadata_too_large"})
+_NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One message. mark: what it is known by; `None`: it carries none."""
+    """One message. mark: what it is known by; `None`: it carries none. choices: labels of the buttons under it."""
 
     chat: str
     text: str
     thread: str | None = None
     mark: str | None = None
+    choices: tuple[str, ...] = ()
+
+    def shown(self) -> dict[str, Any]:
+        """What people see of it."""
+        return {"text": self.text, **({"blocks": blocks(self.text, self.choices)} if self.choices else {})}
 
     def params(self) -> dict[str, Any]:
         """Parameters of chat.postMessage. Links are not unfolded: a page's picture is no part of an answer."""
         params: dict[str, Any] = {
             "channel": self.chat,
-            "text": self.text,
+            **self.shown(),
             "unfurl_links": False,
             "unfurl_media": False,
         }
@@ -48,6 +55,10 @@ class Call:
         if self.mark is not None:
             params["metadata"] = {"event_type": EVENT_TYPE, "event_payload": {"key": self.mark}}
         return params
+
+    def update_params(self, number: str) -> dict[str, Any]:
+        """Parameters of chat.update. Buttons that stood there before go, unless there are new ones."""
+        return {"channel": self.chat, "ts": number, "blocks": [], **self.shown()}
 
     def upload_params(self, file_id: str, title: str) -> dict[str, str]:
         """Parameters of files.completeUploadExternal, for a message with a file."""
@@ -69,10 +80,16 @@ def mark_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def send_call(chat: str, thread: str | None, piece: Piece, key: str) -> Call:
-    """The call for a piece."""
+def send_call(chat: str, thread: str | None, piece: Piece, key: str | None) -> Call:
+    """The call for a piece. key: what its message is found again by."""
     source = piece.format.get("text")
-    return Call(chat, source if isinstance(source, str) else piece.text, thread, mark_of(key))
+    return Call(
+        chat,
+        source if isinstance(source, str) and source else piece.text,
+        thread,
+        None if key is None else mark_of(key),
+        labels_of(piece.format),
+    )
 
 
 def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
@@ -81,6 +98,11 @@ def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
         return replace(call, thread=None), f"thread {call.thread} cannot be answered in; sent without it"
     if call.mark is not None and refused.error in _NO_METADATA:
         return replace(call, mark=None), "sent without metadata"
+    if call.choices and refused.error in _NO_BLOCKS:
+        text = listed(call.text, call.choices)
+        return replace(
+            call, text=text if len(text) <= LIMIT else call.text, choices=()
+        ), "sent without buttons"
     return None
 
 

@@ -14,8 +14,9 @@ import httpx
 from aiohttp import web
 
 from adapters.slack.adapter import SlackByHttp
-from hermes.adapter import HttpAdapter
-from tests.integration.slack_desk import make_adapter
+from hermes.adapter import HttpAdapter, Piece
+from hermes.events import Target
+from tests.integration.slack_desk import make_adapter, opened
 from tests.integration.telegram_desk import Desk
 from tests.peers.serving import LoopbackServer
 from tests.peers.slack import SIGNING_SECRET, SlackPeer
@@ -133,3 +134,25 @@ async def test_FT_14_what_cannot_be_stored_in_time_is_to_come_again(slack_peer: 
         assert (await slack.post(payload)).status_code == 200
     assert [event.text for event in desk.events] == ["kept"]
     assert desk.duplicates == 1
+
+
+async def test_a_press_comes_as_a_form_and_is_answered_once_it_is_stored(slack_peer: SlackPeer) -> None:
+    slack_peer.world.say("ask me", "D1")
+    async with opened(slack_peer) as adapter:
+        await adapter.send(
+            Target("slack", "D1"), Piece("So?", {"text": "So?", "choices": ["Yes & so"]}), key="a"
+        )
+    press = {"payload": json.dumps(slack_peer.world.press("Yes & so"))}
+    desk = Desk(is_full=True)
+    async with served(slack_peer, desk) as (slack, may_run):
+        may_run.set()
+        await connected(desk)
+        assert (await slack.post(press, kind=FORM)).status_code == 503
+        desk.is_full = False
+        for _ in range(2):
+            done = await slack.post(press, kind=FORM)
+            assert (done.status_code, done.content) == (200, b"")
+        assert (await slack.post({"payload": "{"}, kind=FORM)).status_code == 400
+        assert (await slack.post(press, kind=FORM, signature="v0=0")).status_code == 401
+    assert [(e.text, e.kind, e.command_text) for e in desk.events] == [("Yes & so", "direct", False)]
+    assert (desk.duplicates, desk.unparsable) == (1, [])

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.markdown.mrkdwn import escape, render_mrkdwn
+from adapters.slack.choices import blocks
 from adapters.slack.markup import read_text, unescape
 from adapters.slack.parse import Account, Reading, parse_delivery
 from hermes.events import Deleted, Event, Ignored, Unparsable
 from tests.peers.slack import displayed
+from tests.peers.slack.blocks import block_faults, sections
 from tests.peers.slack.mrkdwn import pings
 from tests.peers.telegram import units
 
@@ -83,6 +85,18 @@ def test_joined_the_pieces_are_the_text(text: str, limit: int) -> None:
     assert joined(render_mrkdwn(text, limit)) == joined(render_mrkdwn(text, 1_000_000))
 
 
+@given(
+    st.lists(texts, min_size=1, max_size=3).map(lambda parts: ("\n".join(parts) + " ") * 9),
+    st.text(max_size=60),
+)
+def test_SL_06_sections_of_a_message_with_buttons_are_valid_and_show_its_text(text: str, label: str) -> None:
+    for piece in render_mrkdwn(text, 4000)[:2]:
+        made = blocks(piece.source, [label.strip() or "x"])
+        assert [fault for fault in block_faults(made[:-1]) if fault] == []
+        assert bare("".join(map(displayed, sections(made)))) == bare(piece.text)
+        assert all(not token.startswith(("@", "!")) for part in sections(made) for token in pings(part))
+
+
 @given(st.text())
 def test_SL_01_and_SL_04_what_is_escaped_comes_back(text: str) -> None:
     assert unescape(escape(text)) == text
@@ -100,5 +114,10 @@ def test_only_whole_tokens_may_notify(allowed: Any, text: str) -> None:
 
 @given(st.sampled_from(["events_api", "slash_commands", "interactive", "x"]), events | json_values)
 def test_a_delivery_never_raises(kind: str, event: Any) -> None:
-    for payload in (event, {"event": event}):
+    pressed = {
+        "type": "block_actions",
+        "actions": [{"action_id": "hermes.choice.0", "value": "x"}],
+        "user": event,
+    }
+    for payload in (event, {"event": event}, {**pressed, "container": event}, {**pressed, "message": event}):
         assert isinstance(parse_delivery(kind, payload, READING), Event | Deleted | Ignored | Unparsable)

@@ -59,9 +59,11 @@ def test_the_manifest_asks_for_everything_that_is_used() -> None:
     assert made["settings"]["socket_mode_enabled"] is True
     assert "request_url" not in made["settings"]["event_subscriptions"]
     assert "assistant_view" not in made["features"]
+    assert made["settings"]["interactivity"] == {"is_enabled": True}
     asked: Any = manifest(name="Ana", url="https://a.test/slack/events", assistant=True)
     assert asked["settings"]["socket_mode_enabled"] is False
     assert asked["settings"]["event_subscriptions"]["request_url"] == "https://a.test/slack/events"
+    assert asked["settings"]["interactivity"]["request_url"] == "https://a.test/slack/events"
     assert asked["features"]["slash_commands"][0]["url"] == "https://a.test/slack/events"
     assert asked["features"]["bot_user"]["display_name"] == "Ana"
     assert "assistant:write" in asked["oauth_config"]["scopes"]["bot"]

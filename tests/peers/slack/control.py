@@ -34,6 +34,10 @@ class _Endpoints:
         await self._peer.push_command(**await request.json())
         return web.json_response({})
 
+    async def press(self, request: web.Request) -> web.Response:
+        await self._peer.press(**await request.json())
+        return web.json_response({})
+
     async def faults(self, request: web.Request) -> web.Response:
         for order in await request.json():
             method = order.pop("method")
@@ -79,6 +83,7 @@ def routes(peer: "SlackPeer") -> list[web.RouteDef]:
         web.post("/__peer__/push", ends.push),
         web.post("/__peer__/files", ends.files),
         web.post("/__peer__/command", ends.command),
+        web.post("/__peer__/press", ends.press),
         web.post("/__peer__/faults", ends.faults),
         web.get("/__peer__/journal", ends.journal),
         web.get("/__peer__/channels", ends.channels),
@@ -98,6 +103,10 @@ class SlackPeerControl(PeerControl):
         """A person sends a file; the message's number."""
         file = {"name": name, "content": base64.b64encode(content).decode(), "mimetype": mimetype}
         return str(self.post("files", {"files": [file], **arguments})["ts"])
+
+    def press(self, button: str, **arguments: Any) -> None:
+        """A person presses a button."""
+        self.post("press", {"button": button, **arguments})
 
     def fault(self, method: str, kind: str, **arguments: Any) -> None:
         """Plan a fault."""

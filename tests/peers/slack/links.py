@@ -1,7 +1,8 @@
 """Socket Mode from Slack's side: connections, envelopes, acknowledgements, repeats.
 
 https://docs.slack.dev/apis/events-api/using-socket-mode . An envelope that is not acknowledged comes again under a
-new id, with `retry_attempt`: here over the next connection, or when a test asks for it.
+new id, with `retry_attempt`: here over the next connection, or when a test asks for it. A press comes once: who pressed
+is shown that it failed.
 """
 
 import json
@@ -74,7 +75,7 @@ class Links:
         self._sockets.append(socket)
         self.opened += 1
         self._changed()
-        for envelope in [e for e in self.envelopes if e.acked_at is None]:
+        for envelope in [e for e in self.unacknowledged if e.kind != "interactive" or not e.ids]:
             envelope.attempt += bool(envelope.ids)
             await socket.send_json(envelope.wire())
         try:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.peers.slack.blocks import given
 from tests.peers.slack.files import Files, Refusal
 from tests.peers.slack.spec import LONGEST_TEXT
 from tests.peers.slack.world import BOT, TEAM, USER, Channel, Message, World
@@ -81,6 +82,7 @@ class Methods:
         channel = self._writable(params["channel"], thread)
         self._check_text("chat.postMessage", params)
         message = Message(self._world.next_ts(), USER, params["text"], thread, params.get("metadata"))
+        message.blocks = given(params)
         channel.messages.append(message)
         return {"channel": channel.id, "ts": message.ts, "message": message.wire(with_metadata=True)}
 
@@ -122,6 +124,8 @@ class Methods:
         self._check_text("chat.update", params)
         message.versions.append(message.source)
         message.source = params["text"]
+        if "blocks" in params:  # the method's page says both, that they stay without it and that they go
+            message.blocks = given(params)
         return {"channel": channel.id, "ts": message.ts, "text": message.source}
 
     def _check_text(self, method: str, params: _Params) -> None:

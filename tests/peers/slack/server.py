@@ -13,6 +13,7 @@ from aiohttp import web
 from tests.peers.faults import Fault
 from tests.peers.platform import PlatformPeer
 from tests.peers.serving import cut
+from tests.peers.slack.blocks import block_faults, given
 from tests.peers.slack.control import routes
 from tests.peers.slack.files import File, Files, Refusal
 from tests.peers.slack.links import Envelope, Links
@@ -100,6 +101,12 @@ class SlackPeer(PlatformPeer[Call]):
         return await self.links.deliver(
             "slash_commands", self.world.command(text, channel, user, response_url=url)
         )
+
+    async def press(
+        self, button: str, channel: str = "D1", user: str = "U1", ts: str | None = None
+    ) -> Envelope:
+        """A person presses a button; see `World.press`."""
+        return await self.links.deliver("interactive", self.world.press(button, channel, user, ts))
 
     async def push_raw(self, event: Any, kind: str = "events_api") -> Envelope:
         """Any event, in its wrapper."""
@@ -210,7 +217,9 @@ class SlackPeer(PlatformPeer[Call]):
         if self.answers_responses == 0:
             return web.Response(status=404, text="used_url")
         self.answers_responses -= 1
-        self.responses.append(await request.json())
+        said = await request.json()
+        self.violations += block_faults(given(said))
+        self.responses.append(said)
         self.changes.notify()
         return web.Response(text="ok")
 

@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.peers.slack.blocks import block_faults, given
+
 ORACLE = Path(__file__).resolve().parents[2] / "oracles" / "slack-web-api.json"
 _PAGE = "https://docs.slack.dev/reference/methods/"
 _TEXT, _NEEDED = {"type": "string", "required": False}, {"type": "string", "required": True}
@@ -56,7 +58,6 @@ _JSON_READS = frozenset(
     {"auth.test"}
 )  # reads that are offered as POST too, with a body that is not looked at
 LONGEST_TEXT = {"chat.postMessage": 40_000, "chat.update": 4_000}
-LONGEST_SECTION = 3_000
 
 
 class WebApiSpec:
@@ -92,7 +93,7 @@ class WebApiSpec:
             faults.append(f"{method} takes no JSON")
         if described["verb"] == "post" and verb != "POST":
             faults.append(f"{method} is a POST")
-        return [*faults, *_block_faults(method, params)]
+        return [*faults, *(f"{method}: invalid_blocks, {fault}" for fault in block_faults(given(params)))]
 
 
 def _fits(kind: str, value: Any, *, is_json: bool) -> bool:
@@ -115,15 +116,6 @@ def _is_list(value: Any) -> bool:
         return isinstance(json.loads(value) if isinstance(value, str) else value, list)
     except ValueError:
         return False
-
-
-def _block_faults(method: str, params: Mapping[str, Any]) -> list[str]:
-    blocks = params.get("blocks") or []
-    return [
-        f"{method}: invalid_blocks, a section of {len(block['text']['text'])} characters"
-        for block in (json.loads(blocks) if isinstance(blocks, str) else blocks)
-        if block.get("type") == "section" and len(block.get("text", {}).get("text", "")) > LONGEST_SECTION
-    ]
 
 
 @cache

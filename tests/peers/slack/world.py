@@ -2,10 +2,11 @@
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.peers.slack.blocks import buttons, echoed, echoed_button, sections
 from tests.peers.slack.files import File
 from tests.peers.slack.mrkdwn import displayed
 
@@ -15,7 +16,10 @@ _FIRST = 1_700_000_000
 
 @dataclass(slots=True)
 class Message:
-    """One message. `source`: its mrkdwn as sent; `versions`: what it was before edits."""
+    """One message. `source`: its mrkdwn as sent; `versions`: what it was before edits.
+
+    With `blocks`, people see these, and `source` in notifications alone.
+    """
 
     ts: str
     user: str
@@ -26,11 +30,17 @@ class Message:
     versions: list[str] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
     reactions: list[str] = field(default_factory=list)
+    blocks: Sequence[Mapping[str, Any]] = ()
 
     @property
     def text(self) -> str:
         """As people see it."""
-        return displayed(self.source)
+        return "\n".join(map(displayed, sections(self.blocks) if self.blocks else [self.source]))
+
+    @property
+    def buttons(self) -> list[str]:
+        """The words on the buttons under it."""
+        return [button["text"]["text"] for button in buttons(self.blocks)]
 
     def wire(self, *, with_metadata: bool) -> dict[str, Any]:
         """As the Web API shows it."""
@@ -39,6 +49,8 @@ class Message:
             shown["thread_ts"] = self.thread_ts
         if self.user == USER:
             shown["bot_id"] = BOT
+        if self.blocks:
+            shown["blocks"] = echoed(self.blocks)
         if self.files:
             shown |= {"subtype": "file_share", "files": [file.wire() for file in self.files], "upload": True}
         if with_metadata and self.metadata is not None:
@@ -51,6 +63,7 @@ class Message:
             "ts": self.ts, "user": self.user, "text": self.text, "source": self.source,
             "thread_ts": self.thread_ts, "only_for": self.only_for, "edits": len(self.versions),
             "files": [file.summary() for file in self.files], "reactions": self.reactions,
+            "buttons": self.buttons,
         }  # fmt: skip
 
 
@@ -156,6 +169,33 @@ class World:
             "authorizations": [
                 {"enterprise_id": None, "team_id": TEAM, "user_id": USER, "is_bot": True}
             ],
+        }  # fmt: skip
+
+    def press(
+        self, button: str, channel: str = "D1", user: str = "U1", ts: str | None = None
+    ) -> dict[str, Any]:
+        """A person presses a button of our newest message that has it (`ts`: of that one); its words."""
+        place = self.channels[channel]
+        message = next(
+            m
+            for m in reversed(place.messages)
+            if m.user == USER and button in m.buttons and ts in (None, m.ts)
+        )
+        pressed = next(b for b in buttons(message.blocks) if b["text"]["text"] == button)
+        thread = {} if message.thread_ts is None else {"thread_ts": message.thread_ts}
+        name = self.people.get(user, user).lower()
+        return {
+            "type": "block_actions", "api_app_id": APP, "token": "verification",
+            "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
+            "container": {
+                "type": "message", "message_ts": message.ts, "channel_id": channel, "is_ephemeral": False, **thread,
+            },
+            "trigger_id": f"{next(self._events)}.{_FIRST}.trigger", "team": {"id": TEAM, "domain": "peer"},
+            "enterprise": None, "is_enterprise_install": False,
+            "channel": {"id": channel, "name": "directmessage" if place.kind == "im" else place.name},
+            "message": {**message.wire(with_metadata=False), "team": TEAM, "app_id": APP},
+            "state": {"values": {}}, "response_url": f"https://hooks.slack.com/actions/{TEAM}/1/secret",
+            "actions": [{**echoed_button(pressed), "block_id": "b1", "action_ts": f"{time.time():.6f}"}],
         }  # fmt: skip
 
     def command(
