@@ -11,6 +11,7 @@ from adapters.email.body import mail_text
 from adapters.email.folder import Folder
 from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.places import FilePlace, MailPlace
+from adapters.email.sections import Assembly, Given
 from adapters.email.settings import EmailSettings
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import decoder, uu_blocks
@@ -19,8 +20,10 @@ from hermes.events import Attachment
 
 __all__ = ["Fetching"]
 
-_PIECE = 524_288
-"""Bytes asked for at once: what is held in memory of a part, however big it is."""
+_PIECE = 524_287
+"""Bytes asked for at once: what is held in memory of a part, however big it is. A prime number: then two pieces that
+follow each other differ also where the lines of a file are all alike.
+"""
 _AT_ONCE = 2
 """Connections; providers count them, and one waits for new mail already."""
 _KEPT = 10.0
@@ -119,7 +122,7 @@ class Fetching:
                 raise Gone("It lies in a part of the mail that is too big to be unpacked.")
         yield await asyncio.to_thread(_unpacked, bytes(parcel), place.inner)
 
-    async def _find(self, folder: Folder, place: FilePlace) -> tuple[int, bytes]:
+    async def _find(self, folder: Folder, place: FilePlace) -> tuple[int, Given]:
         """The mail's UID now, and the first piece of the part."""
         mail = place.mail
         if mail.uid and mail.validity == folder.validity:
@@ -143,19 +146,26 @@ async def _known_again(folder: Folder, mail: MailPlace) -> int | None:
     return next(iter(same), None) or (found[0].uid if len(found) == 1 else None)
 
 
-async def _decoded(folder: Folder, uid: int, place: FilePlace, first: bytes) -> AsyncIterator[bytes]:
-    reader = decoder(place.coding)
-    piece, start = first, 0
-    while piece:
+async def _decoded(folder: Folder, uid: int, place: FilePlace, first: Given) -> AsyncIterator[bytes]:
+    reader, part = decoder(place.coding), Assembly(_PIECE)
+    answer: Given | None = first
+    while True:
+        piece = part.add(answer)
         yield await asyncio.to_thread(reader.feed, piece)
-        start += len(piece)
-        if len(piece) != _PIECE:  # its end; or all of it, from a server that knows no pieces
+        if part.over:
             break
-        following = await folder.section(uid, place.part, start, _PIECE)
-        if following is None:
-            raise Gone("The mail went away while it was read.")
-        piece = following
+        answer = await _following(folder, uid, place.part, part)
     yield reader.finish()
+
+
+async def _following(folder: Folder, uid: int, number: str, part: Assembly) -> Given | None:
+    """The next piece. Servers may refuse to give what lies behind a part's end."""
+    try:
+        return await folder.section(uid, number, part.at, _PIECE)
+    except Refusal:
+        if not part.may_end:
+            raise
+        return None
 
 
 def _unpacked(parcel: bytes, inner: str) -> bytes:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from adapters.email.imap import ImapConnection
+from adapters.email.sections import Given, given
 from hermes.errors import AdapterError
 
 __all__ = ["Folder", "Found", "Position", "is_beginning"]
@@ -27,7 +28,6 @@ _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _UID = re.compile(rb"\bUID (\d+)")
 _DATE = re.compile(rb'INTERNALDATE "([^"]+)"')
 _ANSWERED = re.compile(rb"FLAGS \([^)]*\\Answered", re.IGNORECASE)
-_SHORT = re.compile(rb'BODY\[[\d.]+\](?:<\d+>)? (?:NIL|"((?:[^"\\]|\\.)*)")')
 _HEADER = re.compile(rb"BODY\[(\d+)\.MIME\] \{\d+\}$", re.IGNORECASE)
 _NO_BODY = re.compile(rb'BODY\[\](?:<0>)? (NIL|"")')
 
@@ -130,14 +130,10 @@ class Folder:
         words = f"<{message_id}>".replace("\\", "\\\\").replace('"', '\\"')
         return await self._connection.search(f'HEADER Message-ID "{words}"')
 
-    async def section(self, uid: int, part: str, start: int, length: int) -> bytes | None:
-        """Bytes of one part of a mail as they were sent, fewer at its end; `None` when the mail is not there."""
+    async def section(self, uid: int, part: str, start: int, length: int) -> Given | None:
+        """Bytes of one part of a mail as they were sent, as the server gives them; `None`: it gives nothing."""
         lines = await self._connection.fetch(str(uid), f"(UID BODY.PEEK[{part}]<{start}.{length}>)")
-        literals = [bytes(line) for line in lines if isinstance(line, bytearray)]
-        if literals:
-            return max(literals, key=len)
-        short = [found[1] for line in lines if (found := _SHORT.search(bytes(line)))]
-        return re.sub(rb"\\(.)", rb"\1", short[0] or b"") if short else None
+        return given(lines, part)
 
     async def headers(self, uid: int, most: int) -> dict[int, bytes]:
         """The headers of a mail's first parts, by their number."""

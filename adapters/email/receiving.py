@@ -89,6 +89,10 @@ class Receiving:
     ) -> Position:
         """Store some mails, however long that takes, and mark those that were taken."""
         found = {f.uid: f for f in await folder.describe(uids)}
+        if left_out := [
+            uid for uid in uids if uid not in found
+        ]:  # removed meanwhile, or forgotten in the answer
+            found |= {f.uid: f for f in await folder.describe(left_out)}
         waiting = [found[uid] for uid in uids if uid in found and _is_new(found[uid], position)]
         while waiting:
             mails, waiting = await self._fetched(folder, waiting)

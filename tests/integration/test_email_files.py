@@ -33,6 +33,8 @@ from tests.peers.mail import Dovecot, ScriptedImap, SmtpPeer
 
 ANA = Target("email", "ana@far.test")
 BIG = random.Random(1).randbytes(1_500_000)
+PIECE = 524_287
+"""Bytes that are asked for at once."""
 EVENT = Event("email", "email", "a", "direct", "c", Sender("s"), "", "k")
 
 
@@ -171,7 +173,7 @@ def lying(uid: int, part: str = "2", validity: int = 100, **keys: str) -> Attach
 
 
 @pytest.mark.parametrize("ends", ["empty", "NIL", "quoted"])
-@pytest.mark.parametrize("size", [0, 5, 524_288, 600_000])
+@pytest.mark.parametrize("size", [0, 5, PIECE, 600_000])
 async def test_EM_23_a_part_comes_whole_however_the_server_shows_its_end(
     imap: ScriptedImap, ends: str, size: int
 ) -> None:
@@ -187,10 +189,24 @@ async def test_EM_23_a_part_comes_whole_however_the_server_shows_its_end(
 async def test_EM_23_a_server_that_knows_no_pieces_gives_all_at_once(imap: ScriptedImap) -> None:
     imap.ends = "whole"
     imap.mails = [(1, b"x")]
+    adapter = make_adapter(scripted_settings(imap))
+    for size, most in ((600_000, 1), (PIECE, 2), (5, 2), (0, 1)):
+        imap.sections[1, "2"], imap.pieces = BIG[:size], 0
+        for says_where in (True, False):
+            imap.says_where = says_where
+            assert await fetched(adapter, EVENT, lying(1)) == BIG[:size]
+        assert imap.pieces <= 2 * most
+    await adapter.aclose()
+
+
+@pytest.mark.parametrize("says_where", [True, False])
+async def test_EM_23_a_server_that_gives_less_than_it_is_asked_for_is_asked_until_the_end(
+    imap: ScriptedImap, says_where: bool
+) -> None:
+    imap.mails, imap.most, imap.says_where = [(1, b"x")], 100_000, says_where
     imap.sections[1, "2"] = BIG[:600_000]
     adapter = make_adapter(scripted_settings(imap))
     assert await fetched(adapter, EVENT, lying(1)) == BIG[:600_000]
-    assert imap.pieces == 1
     await adapter.aclose()
 
 

@@ -1,8 +1,9 @@
 """A small IMAP server that does what a real one does only on a bad day. It knows the commands that the adapter uses.
 
 Each mail is `(uid, bytes)`. Knobs: what IDLE is answered with, how FETCH puts its answer, how many mails there seem
-to be, whether anything is answered at all. `sections` are the parts of mails by UID and number; after `cut_after` of
-them the connection is cut, once. `commands` holds every line that came, without tags and passwords.
+to be, whether anything is answered at all. `sections` are the parts of mails by UID and number; of one at most `most`
+bytes are given at once, `says_where` they lie, or all of it (`ends` "whole"); after `cut_after` of them the connection is
+cut, once. `commands` holds every line that came, without tags and passwords.
 """
 
 import asyncio
@@ -35,6 +36,8 @@ class ScriptedImap:
     repeats: bool = False
     sections: dict[tuple[int, str], bytes] = field(default_factory=dict)
     ends: Literal["empty", "NIL", "quoted", "whole"] = "empty"
+    says_where: bool = True
+    most: int | None = None
     cut_after: int | None = None
     pieces: int = 0
     commands: list[str] = field(default_factory=list)
@@ -214,10 +217,11 @@ class ScriptedImap:
         self.pieces += 1
         start, length = int(asked[2] or 0), int(asked[3] or 0)
         content = self.sections.get((uid, asked[1]))
-        piece = (content or b"")[start : start + length]
+        piece = (content or b"")[start : start + min(length, self.most or length)]
         if self.ends == "whole":
             piece = content or b""
-        head = f"* {number} FETCH (UID {uid} BODY[{asked[1]}]<{start}> ".encode()
+        where = f"<{start}>" if self.says_where else ""
+        head = f"* {number} FETCH (UID {uid} BODY[{asked[1]}]{where} ".encode()
         if not piece and self.ends == "NIL":
             return [head, b"NIL)\r\n"]
         if b"\n" not in piece and self.ends == "quoted":
