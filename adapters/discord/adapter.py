@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from adapters.discord.bots import BotBook
+from adapters.discord.buttons import with_buttons
 from adapters.discord.client import Rest
 from adapters.discord.commands import menu
 from adapters.discord.fetching import Files
@@ -127,6 +128,10 @@ class Discord:
     def render_live(self, markdown: str, target: Target) -> Piece | None:
         """See `EditingAdapter.render_live`: the first piece of what is settled."""
         return next(iter(render(settled(markdown), target)), None)
+
+    def render_choices(self, piece: Piece, choices: Sequence[str], target: Target) -> Piece:  # noqa: ARG002  the contract's form
+        """See `ChoosingAdapter.render_choices`."""
+        return with_buttons(piece, choices)
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`."""

@@ -24,8 +24,8 @@ _INTENT_IS_OFF = (
     "application, Bot, Privileged Gateway Intents. Or do without, with message_content: false"
 )
 _HAS_ENDPOINT = (
-    "The application has an Interactions Endpoint URL: slash commands go there and not to Hermes. "
-    "Clear it at discord.com/developers, General Information."
+    "The application has an Interactions Endpoint URL: slash commands and presses of buttons go there and "
+    "not to Hermes. Clear it at discord.com/developers, General Information."
 )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from adapters.discord.parse import ASK
+from adapters.discord.interactions import ASK
 from hermes.adapter import CommandInfo
 
 __all__ = ["MOST", "is_same", "menu"]

@@ -14,11 +14,11 @@ from adapters.discord.failures import Refused
 from adapters.discord.multipart import Upload
 from adapters.discord.sending import (
     answers_of,
+    changed_body,
     channel_of,
     is_bad_reference,
     message_body,
     person_of,
-    text_body,
 )
 from adapters.discord.slash import Slash
 from adapters.discord.threads import Threads
@@ -71,13 +71,13 @@ class Outward:
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`; https://discord.com/developers/docs/resources/message#edit-message ."""
         answers = answers_of(piece)
-        if answers.token and (done := await self._slash.change(answers, message_id, piece.text)) is not None:
+        if answers.token and (done := await self._slash.change(answers, message_id, piece)) is not None:
             return done
         channel = await self._channel(target, answers)
         path = f"/channels/{channel}/messages/{message_id}"
         bucket = f"PATCH message {channel}"
         try:
-            await self._rest.call("PATCH", path, text_body(piece.text), name="PATCH message", bucket=bucket)
+            await self._rest.call("PATCH", path, changed_body(piece), name="PATCH message", bucket=bucket)
         except Refused as e:
             if e.is_gone:
                 raise Gone(str(e)) from e

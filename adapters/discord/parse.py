@@ -1,7 +1,6 @@
-"""One message or slash command becomes one `Parsed`. Pure; whatever comes in, nothing is raised.
+"""One message becomes one `Parsed`. Pure; whatever comes in, nothing is raised.
 
-Source: https://discord.com/developers/docs/resources/message#message-object and
-https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-object .
+Source: https://discord.com/developers/docs/resources/message#message-object .
 """
 
 from __future__ import annotations
@@ -22,14 +21,21 @@ from adapters.fields import text as text_of
 from hermes.events import Admission, Event, Ignored, Parsed, Sender, Target, Unparsable
 from hermes.messages import scrub_surrogates
 
-__all__ = ["ASK", "NO_CONTENT", "Reading", "author_id", "parse_interaction", "parse_message"]
+__all__ = [
+    "NO_CONTENT",
+    "Reading",
+    "author_id",
+    "chat_name_of",
+    "id_of",
+    "may_be_answered",
+    "parse_message",
+    "quoted_of",
+    "safely",
+    "sender_of",
+]
 
-ASK = "ask"
-"""The slash command whose text is said as it is: it reaches everything, other commands too."""
 NO_CONTENT = "no content"
 _SAID = (0, 19)  # ordinary messages and replies; all other types are the server's own notes
-_CHAT_COMMAND = 2
-_SLASH = 1
 _QUOTE = 500
 _NAME = 80
 _RAW = 64 * 1024
@@ -57,15 +63,11 @@ def author_id(message: object) -> str:
 
 def parse_message(message: object, reading: Reading, place: Place) -> Parsed:
     """A message as an event, or why there is none. `place`: where it was written."""
-    return _safely(message, lambda found: _message(found, reading, place))
+    return safely(message, lambda found: _message(found, reading, place))
 
 
-def parse_interaction(interaction: object, reading: Reading, place: Place) -> Parsed:
-    """A slash command as an event, or why there is none."""
-    return _safely(interaction, lambda found: _interaction(found, reading, place))
-
-
-def _safely(found: object, parse: Callable[[Mapping[str, Any]], Parsed]) -> Parsed:
+def safely(found: object, parse: Callable[[Mapping[str, Any]], Parsed]) -> Parsed:
+    """What `parse` makes of it, or that it makes no sense, without the secret by which it would be answered."""
     try:
         return parse(whole(found, "it"))
     except (ValueError, OverflowError, RecursionError) as e:
@@ -83,7 +85,7 @@ def _raw(found: object) -> str:
 
 def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Parsed:
     author = mapping(message, "author")
-    if _id(author, "id") == reading.account:
+    if id_of(author, "id") == reading.account:
         return Ignored("own message")
     if message.get("type", 0) not in _SAID:
         return Ignored("service message")
@@ -92,8 +94,8 @@ def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Pars
     named = names_us(content, reading.account)
     if is_bot and not (reading.allow_bots == "all" or (reading.allow_bots == "mentions" and named)):
         return Ignored("sender is a bot")
-    channel = _id(message, "channel_id")
-    if not _may_be_answered(channel, reading, place):
+    channel = id_of(message, "channel_id")
+    if not may_be_answered(channel, reading, place):
         return Ignored("another channel")
     notes, files = beside(message, reading.account), attachments(message)
     if not (content or notes or files):
@@ -117,7 +119,7 @@ def _event(
     message: Mapping[str, Any], reading: Reading, place: Place, found: tuple[str, bool, bool]
 ) -> Event:
     text, is_bot, named = found
-    channel, number = _id(message, "channel_id"), _id(message, "id")
+    channel, number = id_of(message, "channel_id"), id_of(message, "id")
     answered = _answered(message)
     to_us = named or (not is_bot and author_id(answered) == reading.account)
     begins = reading.auto_thread and to_us and not (place.direct or place.thread)
@@ -128,24 +130,24 @@ def _event(
         account=reading.account,
         kind="direct" if place.direct else "group",
         chat=chat,
-        sender=_sender(mapping(message, "author"), message.get("member"), is_bot=is_bot),
+        sender=sender_of(mapping(message, "author"), message.get("member"), is_bot=is_bot),
         text=text,
         # Its first version, also when a gap is read after it was changed; see `changes.parse_edit`.
         dedupe_key=number,
         thread=chat if begins or place.thread else None,
         message_id=number,
-        quoted=_quoted(answered),
+        quoted=quoted_of(answered),
         addressed=to_us or _is_free(channel, reading, place),
         reply_to=(_reply_to(reading, place, (chat, channel, number), text if begins else None),),
         private_notice=place.direct,
         sent_at=time_of(int(number)),
         attachments=attachments(message),
-        admitted=_admission(_id(mapping(message, "author"), "id"), reading) if is_bot else None,
-        chat_name="" if begins else _chat_name(place, mapping(message, "author")),
+        admitted=_admission(id_of(mapping(message, "author"), "id"), reading) if is_bot else None,
+        chat_name="" if begins else chat_name_of(place, mapping(message, "author")),
     )
 
 
-def _chat_name(place: Place, person: Mapping[str, Any]) -> str:
+def chat_name_of(place: Place, person: Mapping[str, Any]) -> str:
     """What people call the chat; servers may have channels of one name, and then none of them is meant."""
     name = text_of(person, "username") if place.direct else place.name
     return f"{'@' if place.direct else '#'}{name}" if name else ""
@@ -161,48 +163,8 @@ def _reply_to(reading: Reading, place: Place, ids: tuple[str, str, str], name: s
     return Target(reading.instance, chat, answers=Answers(number).to_text())
 
 
-def _interaction(interaction: Mapping[str, Any], reading: Reading, place: Place) -> Parsed:
-    data = interaction.get("data")
-    if (
-        interaction.get("type") != _CHAT_COMMAND
-        or not isinstance(data, Mapping)
-        or data.get("type", 1) != _SLASH
-    ):
-        return Ignored("no slash command")
-    channel, number = _id(interaction, "channel_id"), _id(interaction, "id")
-    if not _may_be_answered(channel, reading, place):
-        return Ignored("another channel")
-    member = interaction.get("member")
-    user = mapping(member if isinstance(member, Mapping) else interaction, "user")
-    answers = Answers(application=_id(interaction, "application_id"), token=text_of(interaction, "token"))
-    return Event(
-        platform="discord",
-        instance=reading.instance,
-        account=reading.account,
-        kind="direct" if place.direct else "group",
-        chat=channel,
-        sender=_sender(user, member, is_bot=False),
-        text=_command(data),
-        dedupe_key=number,
-        thread=channel if place.thread else None,
-        message_id=number,
-        reply_to=(Target(reading.instance, channel, answers=answers.to_text()),),
-        private_notice=place.direct,
-        sent_at=time_of(int(number)),
-        chat_name=_chat_name(place, user),
-    )
-
-
-def _command(data: Mapping[str, Any]) -> str:
-    name = text_of(data, "name")
-    options = data.get("options")
-    listed = options if isinstance(options, list) else []
-    values = [str(o.get("value", "")) for o in listed if isinstance(o, Mapping)]
-    rest = scrub_surrogates(" ".join(v for v in values if v)).strip()
-    return rest if name == ASK else f"/{name} {rest}".strip()
-
-
-def _may_be_answered(channel: str, reading: Reading, place: Place) -> bool:
+def may_be_answered(channel: str, reading: Reading, place: Place) -> bool:
+    """Whether the settings let us answer there; a thread counts as its channel."""
     allowed = reading.channels
     return place.direct or allowed is None or channel in allowed or place.parent in allowed
 
@@ -222,11 +184,12 @@ def _admission(sender: str, reading: Reading) -> Admission | None:
     return "anyone" if "*" in listed else None
 
 
-def _sender(author: Mapping[str, Any], member: object, *, is_bot: bool) -> Sender:
+def sender_of(author: Mapping[str, Any], member: object, *, is_bot: bool) -> Sender:
+    """Who wrote or did something; `member`: who he is in the server."""
     nick = member.get("nick") if isinstance(member, Mapping) else None
     username = text_of(author, "username")
     name = scrub_surrogates(str(nick or author.get("global_name") or username))
-    return Sender(_id(author, "id"), name, username or None, is_bot)
+    return Sender(id_of(author, "id"), name, username or None, is_bot)
 
 
 def _answered(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -234,12 +197,13 @@ def _answered(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return answered if isinstance(answered, Mapping) else None
 
 
-def _quoted(answered: Mapping[str, Any] | None) -> str | None:
+def quoted_of(answered: Mapping[str, Any] | None) -> str | None:
+    """The beginning of the message that somebody answers."""
     text = scrub_surrogates(str(answered.get("content") or "")).strip() if answered else ""
     return (text if len(text) <= _QUOTE else text[:_QUOTE] + "…") or None
 
 
-def _id(holder: Mapping[str, Any], key: str) -> str:
+def id_of(holder: Mapping[str, Any], key: str) -> str:
     """An id: digits, as text (https://discord.com/developers/docs/reference#snowflakes)."""
     value = holder.get(key)
     text = value if isinstance(value, str) else str(value) if type(value) is int else ""

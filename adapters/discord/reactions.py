@@ -37,7 +37,7 @@ class Reactions:
             if not isinstance(item, Event) or verdict.kind != "accepted" or item.edited:
                 continue
             answers = Answers.from_text(item.reply_to[0].answers)
-            if answers.token or len(self._tasks) >= _MOST:  # a slash command is no message
+            if item.message_id is None or answers.token or len(self._tasks) >= _MOST:  # no message
                 continue
             channel = answers.parent or item.chat
             task = asyncio.create_task(self._react(channel, str(item.message_id)), name="reaction")

@@ -19,12 +19,12 @@ from hermes.events import Target
 
 __all__ = [
     "answers_of",
+    "changed_body",
     "channel_of",
     "is_bad_reference",
     "message_body",
     "person_of",
     "shown_body",
-    "text_body",
     "thread_body",
 ]
 
@@ -60,14 +60,21 @@ def answers_of(piece: Piece) -> Answers:
 
 
 def text_body(text: str) -> dict[str, Any]:
-    """A message's text, for one that is changed."""
+    """A message's text, which pings nobody."""
     return {"content": text, "allowed_mentions": dict(_SILENT)}
 
 
+def changed_body(piece: Piece) -> dict[str, Any]:
+    """What a message says from now on: buttons that the piece has not are taken away."""
+    return {**text_body(piece.text), "components": piece.format.get("components", [])}
+
+
 def shown_body(piece: Piece, *, again: bool = False) -> dict[str, Any]:
-    """A message's text, its file, or both; a file alone has no text beside it, which would be refused as empty."""
+    """A message's text and buttons, its file, or both; a file alone has no text beside it, which would be refused as empty."""
     text = f"{AGAIN}{piece.text}".strip() if again else piece.text
     body = text_body(text)
+    if "components" in piece.format:
+        body["components"] = piece.format["components"]
     if piece.file is not None:
         body["attachments"] = [_attachment(piece.file.name[:_LONGEST_NAME])]
         if not text:

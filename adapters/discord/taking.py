@@ -13,8 +13,9 @@ from adapters.discord.bots import BotBook
 from adapters.discord.changes import has_new_words, parse_deletions, parse_edit
 from adapters.discord.gap import Gap
 from adapters.discord.gateway import Dispatch
+from adapters.discord.interactions import parse_interaction
 from adapters.discord.mark import Mark, at_time
-from adapters.discord.parse import NO_CONTENT, Reading, author_id, parse_interaction, parse_message
+from adapters.discord.parse import NO_CONTENT, Reading, author_id, parse_message
 from adapters.discord.places import Place, Places, read_place
 from adapters.discord.reactions import Reactions
 from adapters.discord.slash import Slash
@@ -105,11 +106,11 @@ class Taking:
     async def _store(
         self, items: Sequence[Parsed], commands: Sequence[tuple[int, Mapping[str, Any]]], intake: Intake
     ) -> None:
-        """Store a batch, however long it takes; then Discord may know of its commands."""
+        """Store a batch, however long it takes; then Discord may know of its commands and presses."""
         if not items:
             return
         for _, command in commands:
-            self._around.slash.expect(str(command.get("token")))
+            self._around.slash.expect(command)
         verdicts = await self._stubbornly(items, intake)
         failpoint.reached("intake.acknowledged")
         for at, command in commands:

@@ -37,7 +37,7 @@ async def test_D6_the_default_pace_meets_no_429_and_another_channel_does_not_wai
 
 
 async def test_two_bots_on_two_servers_do_not_meet(discord_peer: DiscordPeer) -> None:
-    async with DiscordPeer(token="another.token") as second:
+    async with DiscordPeer(token="another.bots.token") as second:
         here, there = Desk(), Desk()
         async with running(discord_peer, here), running(second, there):
             discord_peer.push_text("here")

@@ -258,7 +258,7 @@ async def test_a_process_that_ends_while_it_reads_a_gap_is_followed_by_one_that_
 @pytest.mark.parametrize(
     ("prepare", "words"),
     [
-        ({"token": "another"}, "token"),
+        ({"token": "another.bots.token"}, "token"),
         ({"refuses": 4004}, "token"),
         ({"refuses": 4014}, "Message Content Intent"),
         ({"refuses": 4011}, "too many servers"),

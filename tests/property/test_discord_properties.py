@@ -7,12 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.discord.parse import Reading, parse_interaction, parse_message
+from adapters.discord.buttons import pressed, with_buttons
+from adapters.discord.interactions import parse_interaction
+from adapters.discord.parse import Reading, parse_message
 from adapters.discord.places import Place
 from adapters.markdown.cuts import is_blank
 from adapters.markdown.discord import escape, render_discord
 from adapters.markdown.flat import flatten
 from adapters.markdown.split import utf16_len
+from hermes.adapter import Piece
 from hermes.events import Event, event_from_json, event_to_json
 from tests.property.test_markdown_properties import bare, markdown_texts
 
@@ -36,8 +39,15 @@ GOOD = {
     "data": {"name": "new", "type": 1},
     "user": {"id": "500", "username": "a"},
 }
+BUTTON = {"type": 2, "label": "Yes", "custom_id": "choice:0"}
+PRESSED = {"message": {"id": "1000", "content": "Shall I?", "components": [{"components": [BUTTON]}]}}
+GOOD_DATA = st.sampled_from([{"name": "new", "type": 1}, {"custom_id": "choice:0", "component_type": 2}])
 messages = st.dictionaries(st.sampled_from(KEYS), json_values, max_size=6).map(lambda more: {**GOOD, **more})
 places = st.sampled_from([Place(), Place(direct=True), Place(thread=True, parent="5", joined=True)])
+actions = st.tuples(messages, st.sampled_from([2, 3])).map(
+    lambda found: {**PRESSED, **found[0], "type": found[1]}
+)
+labels = st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=8, unique=True)
 
 
 @given(markdown_texts, st.integers(1000, 2000))
@@ -75,3 +85,31 @@ def test_whatever_comes_in_is_one_item_that_can_be_stored(found: dict[str, Any],
         if isinstance(parsed, Event):
             assert event_from_json(event_to_json(parsed)) == parsed
             assert json.loads(event_to_json(parsed))
+
+
+@given(actions, GOOD_DATA, places)
+@settings(max_examples=100, deadline=None)
+def test_whatever_somebody_does_is_one_item_that_can_be_stored(
+    found: dict[str, Any], data: dict[str, Any], place: Place
+) -> None:
+    for action in (found, {**found, "data": data}):
+        parsed = parse_interaction(action, READING, place)
+        if isinstance(parsed, Event):
+            assert event_from_json(event_to_json(parsed)) == parsed
+            assert parsed.text
+
+
+@given(labels)
+@settings(max_examples=100, deadline=None)
+def test_any_labels_are_buttons_within_the_limits_and_each_says_what_it_shows(choices: list[str]) -> None:
+    rows = with_buttons(Piece("Which?"), choices).format["components"]
+    assert json.loads(json.dumps(rows)) == rows
+    assert all(1 <= len(row["components"]) <= 5 for row in rows)
+    buttons = [button for row in rows for button in row["components"]]
+    assert len({button["custom_id"] for button in buttons}) == len(buttons) == len(choices)
+    for button in buttons:
+        assert 0 < utf16_len(button["label"]) <= 80
+        assert not is_blank(button["label"])
+        found = pressed({"components": rows}, button)
+        assert found is not None
+        assert found.label == button["label"]

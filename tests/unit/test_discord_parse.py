@@ -7,7 +7,8 @@ import pytest
 from adapters.discord.answers import Answers
 from adapters.discord.attached import FilePlace
 from adapters.discord.fetching import expires_at
-from adapters.discord.parse import ASK, NO_CONTENT, Reading, parse_interaction, parse_message
+from adapters.discord.interactions import ASK, parse_interaction
+from adapters.discord.parse import NO_CONTENT, Reading, parse_message
 from adapters.discord.places import Place, read_place
 from hermes.events import (
     Attachment,
@@ -316,7 +317,7 @@ def test_a_slash_command_reads_as_it_would_be_typed() -> None:
 
 
 def test_other_interactions_are_left_alone_and_where_we_may_not_answer_too() -> None:
-    assert parse_interaction(command(type=3), READING, CHANNEL) == Ignored("no slash command")
+    assert parse_interaction(command(type=5), READING, CHANNEL) == Ignored("no slash command")
     elsewhere = replace(READING, channels=("8",))
     assert parse_interaction(command(), elsewhere, CHANNEL) == Ignored("another channel")
 

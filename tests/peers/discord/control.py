@@ -25,6 +25,8 @@ class _Endpoints:
                 made.append(self._peer.push_text(**order))
             elif kind == "command":
                 made.append({"id": self._peer.push_command(**order).id})
+            elif kind == "press":
+                made.append({"id": self._peer.push_press(**order).id})
             else:
                 return web.json_response({"error": f"unknown kind {kind!r}"}, status=400)
         return web.json_response(made)

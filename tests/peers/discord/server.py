@@ -76,12 +76,14 @@ class DiscordPeer(PlatformPeer[Call]):
         self.largest_file = LARGEST
         self.push_text = self.world.push_text
         self.push_command = self.world.push_command
+        self.push_press = self.world.push_press
         self.push_again = self.world.push_again
         self.push_raw = self.world.push_raw
         self.push_edited = self.world.push_edited
         self.push_deleted = self.world.push_deleted
         self.add_channel = self.world.add_channel
         self.texts = self.world.texts
+        self.buttons = self.world.buttons
         self.files = self.world.files
 
     @property

@@ -47,6 +47,7 @@ def breaches(call: str, body: Any, parts: Sequence[str] = ()) -> list[str]:
     found += [f"{call}: no part is called {part!r}" for part in parts if part not in allowed]
     if call in ("POST message", "PATCH message", "PATCH interaction") and isinstance(body, Mapping):
         found += _breaches_of_text(call, body, has_files=bool(parts))
+        found += _breaches_of_buttons(call, body.get("components") or [])
     if call == "PUT commands" and isinstance(body, list) and len(body) > 100:
         found.append(f"{call}: more than 100 commands")
     return found
@@ -67,6 +68,26 @@ def _breaches_of_text(call: str, body: Mapping[str, Any], *, has_files: bool) ->
     return found
 
 
+def _breaches_of_buttons(call: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """https://discord.com/developers/docs/components/reference#button ; how many a row takes the description says."""
+    buttons = [button for row in rows for button in row.get("components", ())]
+    ids = [button.get("custom_id") for button in buttons]
+    labels = [str(button.get("label") or "") for button in buttons]
+    found = [f"{call}: {len(rows)} rows of buttons are more than 5"] if len(rows) > 5 else []
+    found += [f"{call}: a button shows nothing" for label in labels if not label.strip(" \n\t\u200b")]
+    found += [f"{call}: the label {label!r} is too long" for label in labels if units(label) > 80]
+    return [*found, f"{call}: two buttons have one id"] if len(set(ids)) < len(ids) else found
+
+
 _KEYS = frozenset(
-    {"content", "allowed_mentions", "attachments", "nonce", "enforce_nonce", "message_reference", "flags"}
+    {
+        "content",
+        "allowed_mentions",
+        "attachments",
+        "components",
+        "nonce",
+        "enforce_nonce",
+        "message_reference",
+        "flags",
+    }
 )

@@ -12,7 +12,7 @@ BOT_ID, GUILD = "900", "10"
 EPOCH = 1_420_070_400_000
 KINDS = {"text": 0, "dm": 1, "news": 5, "thread": 11, "forum": 15}
 NONCE_SECONDS = 120.0
-CONTENT_INTENT, LOADING = 1 << 15, 1 << 7
+CONTENT_INTENT, LOADING, EPHEMERAL = 1 << 15, 1 << 7, 1 << 6
 
 
 class Refused(Exception):
@@ -48,7 +48,7 @@ class Channel:
 
 @dataclass(slots=True)
 class Interaction:
-    """A slash command. state: open, deferred, replied, expired."""
+    """A slash command, or the press of a button. state: open, deferred, noted, replied, expired."""
 
     id: str
     token: str
@@ -56,6 +56,7 @@ class Interaction:
     state: str = "open"
     ephemeral: bool = False
     message: str | None = None
+    wire: dict[str, Any] = field(default_factory=dict)
 
 
 class World:
@@ -94,7 +95,8 @@ class World:
     def texts(self, channel: str) -> list[str]:
         """What the bot shows in a channel now, in order."""
         shown = self.channels[channel].messages.values() if channel in self.channels else ()
-        return [m["content"] for m in shown if m["author"]["id"] == BOT_ID and m["content"]]
+        ours = [m for m in shown if m["author"]["id"] == BOT_ID and not m["flags"] & EPHEMERAL]
+        return [m["content"] for m in ours if m["content"]]
 
     def files(self, channel: str) -> list[tuple[str, bytes]]:
         """The files that the bot shows in a channel now, in order."""
@@ -152,23 +154,41 @@ class World:
 
     def push_command(self, name: str, text: str = "", channel: str = "11", who: str = "500") -> Interaction:
         """Somebody uses a slash command."""
+        options = [{"type": 3, "name": "text", "value": text}] if text else []
+        return self._interact(
+            channel, who, type=2, data={"id": "1", "name": name, "type": 1, "options": options}
+        )
+
+    def push_press(self, label: str, channel: str = "5", who: str = "500") -> Interaction:
+        """Somebody presses the newest button with that label in a channel."""
+        newest = reversed(self.channels[channel].messages.values())
+        message, button = next((m, b) for m in newest for b in buttons_of(m) if b["label"] == label)
+        data = {"component_type": button["type"], "custom_id": button["custom_id"]}
+        return self._interact(channel, who, type=3, data=data, message=self.now(message))
+
+    def buttons(self, channel: str) -> list[list[str]]:
+        """The labels under each message that the bot shows in a channel now, in order."""
+        shown = self.channels[channel].messages.values()
+        return [[b["label"] for b in buttons_of(m)] for m in shown if m["author"]["id"] == BOT_ID]
+
+    def _interact(self, channel: str, who: str, **wire: Any) -> Interaction:
         found = self.channels[channel]
         made = Interaction(self.new_id(), secrets.token_hex(20), channel)
         self.interactions[made.token] = made
-        person = user(who, f"user{who}")
-        options = [{"type": 3, "name": "text", "value": text}] if text else []
-        wire: dict[str, Any] = {
+        made.wire = {
             "id": made.id,
             "application_id": BOT_ID,
-            "type": 2,
             "token": made.token,
             "version": 1,
             "channel_id": channel,
             "channel": found.wire(),
-            "data": {"id": "1", "name": name, "type": 1, "options": options},
+            **wire,
         }
-        wire |= {"guild_id": found.guild, "member": {"user": person}} if found.guild else {"user": person}
-        self._dispatch("INTERACTION_CREATE", wire)
+        person = user(who, f"user{who}")
+        made.wire |= (
+            {"guild_id": found.guild, "member": {"user": person}} if found.guild else {"user": person}
+        )
+        self._dispatch("INTERACTION_CREATE", made.wire)
         return made
 
     def live(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,6 +267,7 @@ class World:
             raise Refused(400, 50035, "Invalid Form Body: message_reference: Unknown message")
         message = self._message(channel, self.bot, body.get("content", ""), self.new_id())
         message |= {"nonce": nonce, "attachments": self._kept(channel, files)}
+        message["components"] = body.get("components", [])
         if answered is not None:
             message |= {"type": 19, "message_reference": dict(reference)}
         found.messages[message["id"]] = message
@@ -268,7 +289,7 @@ class World:
             raise Refused(404, 10008, "Unknown Message")
         if found["author"]["id"] != BOT_ID:
             raise Refused(403, 50005, "Cannot edit a message authored by another user")
-        found["content"] = body["content"]
+        found |= {key: body[key] for key in ("content", "components") if key in body}
         self._edits += 1
         found["edited_timestamp"] = f"2026-01-01T00:00:{self._edits % 60:02}+00:00"
         self._dispatch("MESSAGE_UPDATE", self.live(found))
@@ -287,17 +308,22 @@ class World:
         return made.wire()
 
     def callback(self, number: str, token: str, body: Mapping[str, Any]) -> None:
-        """The first word on a slash command."""
+        """The first word on a slash command or a press."""
         found = self.interactions.get(token)
         if found is None or found.id != number or found.state == "expired":
             raise Refused(404, 10062, "Unknown interaction")
         if found.state != "open":
             raise Refused(400, 40060, "Interaction has already been acknowledged.")
+        if body["type"] == 6:
+            if found.wire["type"] != 3:
+                raise Refused(400, 50035, "Invalid Form Body: type: there is no message to leave as it is")
+            found.state = "noted"
+            return
         data = body.get("data") or {}
         found.ephemeral = bool(data.get("flags", 0) & 64)
         found.state = "deferred" if body["type"] == 5 else "replied"
         made = self._message(found.channel, self.bot, data.get("content", ""), self.new_id())
-        made["flags"] = LOADING if found.state == "deferred" else 0
+        made["flags"] = (LOADING if found.state == "deferred" else 0) | (EPHEMERAL if found.ephemeral else 0)
         found.message = made["id"]
         self.channels[found.channel].messages[made["id"]] = made
 
@@ -311,7 +337,8 @@ class World:
         """The answer to a slash command."""
         found, message = self._answering(token)
         found.state = "replied"
-        message |= {"content": body.get("content", message["content"]), "flags": 0}
+        message |= {key: body[key] for key in ("content", "components") if key in body}
+        message["flags"] &= EPHEMERAL
         if "attachments" in body:
             message["attachments"] = self._kept(found.channel, files)
         return message
@@ -338,9 +365,15 @@ class World:
             "mention_roles": [],
             "attachments": [],
             "embeds": [],
+            "components": [],
             "type": 0,
             "flags": 0,
         }
+
+
+def buttons_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The buttons under a message, row by row."""
+    return [button for row in message["components"] for button in row["components"]]
 
 
 def user(number: str, name: str, *, is_bot: bool = False) -> dict[str, Any]:
