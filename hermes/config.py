@@ -158,6 +158,10 @@ class PlatformSettings(Section):
         default=None, description="Toolsets for this platform; absent: the agent's."
     )
 
+    def exclusive(self) -> Mapping[str, tuple[str, ...]]:
+        """What no second instance may have, since both would answer each message: by key, all that makes it the same."""
+        return {}
+
     @classmethod
     def secrets(cls) -> tuple[str, ...]:
         """The names of the fields that hold secrets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
@@ -12,6 +13,7 @@ from hermes.config import ByteSize, PlatformSettings, Rate, RateLimit
 __all__ = ["CDN", "DiscordSettings"]
 
 CDN = "https://cdn.discordapp.com"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,200}(\.[A-Za-z0-9_-]{1,200}){2}")
 _HTTP = re.compile(r"https?://[^\s/]+(/\S*)?")
 _SOCKET = re.compile(r"wss?://[^\s/]+(/\S*)?")
 
@@ -73,8 +75,11 @@ class DiscordSettings(PlatformSettings):
     @classmethod
     def _is_a_token(cls, value: SecretStr) -> SecretStr:
         token = value.get_secret_value().strip().removeprefix("Bot ")
-        if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise ValueError("this is no bot token; the Bot page of discord.com/developers gives one")
+        if not _TOKEN.fullmatch(token):
+            raise ValueError(
+                "this is no bot token: that has three parts with dots between them; Reset Token on the Bot page of "
+                "discord.com/developers shows it (the client secret, the public key and the application's id are others)"
+            )
         return SecretStr(token)
 
     @field_validator("base_url", "cdn_url")
@@ -90,3 +95,7 @@ class DiscordSettings(PlatformSettings):
         if not _SOCKET.fullmatch(value):
             raise ValueError('write for example "ws://127.0.0.1:9002/gw"')
         return value
+
+    def exclusive(self) -> Mapping[str, tuple[str, ...]]:
+        """See `PlatformSettings.exclusive`."""
+        return {"token": (self.base_url, self.token.get_secret_value())}

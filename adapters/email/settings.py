@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
@@ -184,7 +185,9 @@ class EmailSettings(PlatformSettings):
     @classmethod
     def _is_a_password(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and re.search(r"[\x00\r\n]", value.get_secret_value()):
-            raise ValueError("the password must be one line")
+            raise ValueError(
+                "the password must be one line; many providers want an app password, which the account's security page makes"
+            )
         return value
 
     @model_validator(mode="after")
@@ -204,6 +207,12 @@ class EmailSettings(PlatformSettings):
     def login(self) -> str:
         """What to log in with."""
         return self.username or self.address
+
+    def exclusive(self) -> Mapping[str, tuple[str, ...]]:
+        """See `PlatformSettings.exclusive`: a folder of a mailbox."""
+        folder = "INBOX" if self.folder.upper() == "INBOX" else self.folder
+        server = (self.imap.host.lower(), str(self.imap.port_for("imap")))
+        return {"address": (*server, self.login().lower(), folder)}
 
 
 def _address(text: str) -> str:

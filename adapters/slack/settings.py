@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
@@ -74,7 +75,10 @@ class SlackSettings(PlatformSettings):
     def _is_a_bot_token(cls, value: SecretStr) -> SecretStr:
         token = value.get_secret_value().strip()
         if not _BOT_TOKEN.fullmatch(token):
-            raise ValueError("this is no Bot User OAuth Token; it begins with xoxb-")
+            raise ValueError(
+                "this is no Bot User OAuth Token; it begins with xoxb- and stands at api.slack.com/apps, your app, "
+                "OAuth & Permissions, once the app is installed"
+            )
         return SecretStr(token)
 
     @field_validator("app_token")
@@ -84,7 +88,10 @@ class SlackSettings(PlatformSettings):
             return None
         token = value.get_secret_value().strip()
         if not _APP_TOKEN.fullmatch(token):
-            raise ValueError("this is no App-Level Token; it begins with xapp-")
+            raise ValueError(
+                "this is no App-Level Token; it begins with xapp- and is made at api.slack.com/apps, your app, "
+                "Basic Information, App-Level Tokens (scope connections:write)"
+            )
         return SecretStr(token)
 
     @field_validator("base_url")
@@ -101,3 +108,10 @@ class SlackSettings(PlatformSettings):
         if self.mode == "http" and not (self.signing_secret and self.signing_secret.get_secret_value()):
             raise ValueError("mode: http needs signing_secret, from the app's Basic Information")
         return self
+
+    def exclusive(self) -> Mapping[str, tuple[str, ...]]:
+        """See `PlatformSettings.exclusive`. Of connections with one app token Slack chooses any for each message."""
+        mine = {"bot_token": (self.base_url, self.bot_token.get_secret_value())}
+        if self.mode == "socket" and self.app_token is not None:
+            mine["app_token"] = (self.base_url, self.app_token.get_secret_value())
+        return mine

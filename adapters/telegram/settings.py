@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
@@ -107,6 +108,10 @@ class TelegramSettings(PlatformSettings):
     def file_url(self) -> str:
         """Where files are served; the token is appended to it."""
         if self.base_file_url is not None:
+    def exclusive(self) -> Mapping[str, tuple[str, ...]]:
+        """See `PlatformSettings.exclusive`."""
+        return {"token": (self.base_url, self.token.get_secret_value())}
+
             return self.base_file_url
         head, found, tail = self.base_url.rpartition("/bot")
         return f"{head}/file/bot{tail}" if found else self.base_url

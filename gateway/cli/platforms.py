@@ -144,7 +144,6 @@ def add(  # noqa: PLR0913, PLR0917  one option each
         typed = replace(ready.addition, values={("type",): kind, **ready.addition.values})
         ready = replace(ready, addition=typed)
     snapshot = tried_platform(home, SCHEMA, ready.addition, os.environ)
-    _refuse_twin(snapshot, wish.name)
     account, notes = (None, ()) if unchecked else _checked(snapshot, wish.name)
     add_platform(home, SCHEMA, ready.addition, os.environ)
     _tell(home, kind, (wish, ready, snapshot), (account, notes), as_json=as_json)
@@ -288,21 +287,6 @@ def _prompted(question: str, default: str) -> str:
 
 
 # --- checking ------------------------------------------------------------------------------------
-
-
-def _refuse_twin(snapshot: Any, name: str) -> None:  # noqa: ANN401  a Snapshot, which is not imported for a help text
-    address = getattr(snapshot.platforms[name], "address", None)
-    for other, settings in snapshot.platforms.items():
-        if address is not None and other != name and getattr(settings, "address", None) == address:
-            raise ConfigError(f"platforms.{other} has this mailbox already; both would answer each mail.")
-    mine = _token(snapshot.platforms[name])
-    twins = [n for n, p in snapshot.platforms.items() if n != name and _token(p) == mine]
-    if mine is not None and twins:
-        raise ConfigError(f"platforms.{twins[0]} has this token already; two of one bot would not both hear.")
-
-
-def _token(settings: object) -> object:
-    return getattr(settings, "token", None) or getattr(settings, "bot_token", None)
 
 
 def _checked(snapshot: Any, name: str) -> tuple[str | None, tuple[str, ...]]:  # noqa: ANN401  see above

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +16,7 @@ from gateway.config.secrets import Filler, secret_name, secret_values
 from hermes.config import PlatformSettings, Schema, Section, Snapshot
 from hermes.home import Home
 
-__all__ = ["load", "load_document", "read_bytes"]
+__all__ = ["load", "load_document", "read_bytes", "twins"]
 
 FILE = "config.yaml"
 
@@ -161,7 +161,11 @@ class _Loading:
             self._report(("platforms",), "must hold keys, for example: platforms: {telegram: {}}")
             return {}
         found = {name: self._platform(name, {} if data is None else data) for name, data in raw.items()}
-        return {name: settings for name, settings in found.items() if settings is not None}
+        valid = {name: settings for name, settings in found.items() if settings is not None}
+        for name, key, first in twins(valid):
+            told = f"is the {key.replace('_', ' ')} of platforms.{first} too: both would answer each message; remove one"
+            self._report(("platforms", name, key), told)
+        return valid
 
     def _platform(self, name: str, data: Raw) -> PlatformSettings | None:
         path: Path = ("platforms", name)
@@ -209,6 +213,16 @@ class _Loading:
             f"{FILE}, line {self._lines[path]}: {key} stands there in plain text; "
             f"`hermes config set {key}` moves it to .env ({secret_name(path)})."
         )
+
+
+def twins(platforms: Mapping[str, PlatformSettings]) -> Iterator[tuple[str, str, str]]:
+    """Instances that have what an earlier one has and only one may have: the instance, the key, the earlier one. Pure."""
+    holders: dict[tuple[str, ...], str] = {}
+    for name, settings in platforms.items():
+        for key, values in settings.exclusive().items():
+            first = holders.setdefault((settings.type, key, *values), name)
+            if first != name:
+                yield name, key, first
 
 
 def _is_false(data: dict[str, Any]) -> bool:

@@ -100,7 +100,7 @@ async def test_a_bot_is_added_and_what_is_wrong_with_it_is_told(house: House, di
     house.write()
     words = ("gateway", "add", "discord", "--token", "-", "--allow", "500", "--json")
     where = ("--base-url", discord.base_url, "--gateway-url", discord.gateway_url)
-    refused = await house.hermes(*words, *where, stdin="wrong")
+    refused = await house.hermes(*words, *where, stdin="another.bots.token")
     assert refused.code == 1
     assert "refused the bot's token" in refused.err
     discord.world.app_flags = 0
@@ -112,4 +112,4 @@ async def test_a_bot_is_added_and_what_is_wrong_with_it_is_told(house: House, di
     assert f"client_id={BOT_ID}" in said["notes"][1]
     assert discord.token not in done.out + (house.home / "config.yaml").read_text()
     twin = await house.hermes(*words, *where, "--name", "second", stdin=discord.token)
-    assert "has this token already" in twin.err
+    assert "platforms.second.token is the token of platforms.discord too" in twin.err

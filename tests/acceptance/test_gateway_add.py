@@ -49,7 +49,7 @@ async def test_a_telegram_bot_is_added_used_and_removed(house: House) -> None:
     assert "set up already" in again.err
     twin = await add_telegram(house, "--name", "second")
     assert twin.code == 78
-    assert "has this token already" in twin.err
+    assert "platforms.second.token is the token of platforms.telegram too" in twin.err
 
     unasked = await house.hermes("gateway", "remove", "telegram")
     assert unasked.code == 1

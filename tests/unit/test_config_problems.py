@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.config import load
 from gateway.config.document import parse
 from gateway.config.problems import Problems
+from gateway.wiring import SCHEMA as OURS
 from hermes.errors import EXIT_CONFIG
-from tests.unit.config_schema import loaded, problems
+from tests.unit.config_schema import home_with, loaded, problems
+
+MAILBOX = "address: a@x.test, password: p, trust_from: true, imap: {host: x.test}, smtp: {host: x.test}"
 
 
 @pytest.mark.parametrize(
@@ -150,3 +154,53 @@ def test_two_instances_that_would_share_a_variable_are_named(tmp_path: Path) -> 
         problems(tmp_path, config.replace("my_bot: {", "my_bot: {token: '2:hush-hush', "), MY_BOT_TOKEN="1:x")
         == []
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "second", "is_twin"),
+    [
+        ("token", "telegram: {token: '1:A'}", "b: {type: telegram, token: ' 1:A'}", True),
+        ("token", "telegram: {token: '1:A'}", "b: {type: telegram, token: '1:B'}", False),
+        ("token", "telegram: {token: '1:A'}", "b: {type: telegram, token: '1:A', enabled: false}", False),
+        (
+            "token",
+            "telegram: {token: '1:A'}",
+            "b: {type: telegram, token: '1:A', base_url: 'http://127.0.0.1:8081/bot'}",  # another server's bot
+            False,
+        ),
+        ("token", "discord: {token: a.b.c}", "b: {type: discord, token: Bot a.b.c}", True),
+        (
+            "bot_token",
+            "slack: {bot_token: xoxb-1, app_token: xapp-1}",
+            "b: {type: slack, bot_token: xoxb-1, mode: http, signing_secret: s}",
+            True,
+        ),
+        (
+            "app_token",
+            "slack: {bot_token: xoxb-1, app_token: xapp-1}",
+            "b: {type: slack, bot_token: xoxb-2, app_token: xapp-1}",
+            True,
+        ),
+        (
+            "app_token",
+            "slack: {bot_token: xoxb-1, app_token: xapp-1}",
+            "b: {type: slack, bot_token: xoxb-2, app_token: xapp-2}",
+            False,
+        ),
+        ("address", f"email: {{{MAILBOX}}}", f"b: {{type: email, {MAILBOX}, folder: inbox}}", True),
+        ("address", f"email: {{{MAILBOX}}}", f"b: {{type: email, {MAILBOX}, folder: Bot}}", False),
+    ],
+)
+def test_two_instances_of_one_account_are_refused_by_name(
+    tmp_path: Path, key: str, first: str, second: str, is_twin: bool
+) -> None:
+    home = home_with(tmp_path / "home", f"platforms:\n  {first}\n  {second}\n")
+    if not is_twin:
+        assert len(load(home, OURS, {}).platforms) == 2
+        return
+    with pytest.raises(Problems) as told:
+        load(home, OURS, {})
+    name = first.partition(":")[0]
+    said = f"platforms.b.{key} is the {key.replace('_', ' ')} of platforms.{name} too: both would answer"
+    assert f"config.yaml, line 3: {said}" in str(told.value)
+    assert told.value.exit_code == EXIT_CONFIG

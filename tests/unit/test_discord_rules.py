@@ -190,10 +190,11 @@ def test_an_unchanged_menu_is_known_as_such() -> None:
     [
         {"token": ""},
         {"token": "two words"},
-        {"token": "t", "base_url": "discord.com"},
-        {"token": "t", "gateway_url": "https://discord.com"},
-        {"token": "t", "mention": "maybe"},
-        {"token": "t", "unknown": 1},
+        {"token": "of.two"},
+        {"token": "t.t.t", "base_url": "discord.com"},
+        {"token": "t.t.t", "gateway_url": "https://discord.com"},
+        {"token": "t.t.t", "mention": "maybe"},
+        {"token": "t.t.t", "unknown": 1},
         {},
     ],
 )
@@ -204,9 +205,9 @@ def test_settings_that_cannot_be_right_are_refused(keys: dict[str, Any]) -> None
 
 def test_settings_are_read_kindly() -> None:
     found = DiscordSettings.model_validate(
-        {"token": " Bot abc ", "base_url": "http://x/api/v10/", "channels": [5, "6"], "free_channels": 7}
+        {"token": " Bot a.b.c ", "base_url": "http://x/api/v10/", "channels": [5, "6"], "free_channels": 7}
     )
-    assert found.token.get_secret_value() == "abc"
+    assert found.token.get_secret_value() == "a.b.c"
     assert (found.base_url, found.channels, found.free_channels) == ("http://x/api/v10", ("5", "6"), ("7",))
     assert found.secrets() == ("token",)
     assert found.bot_rate == Rate(5, 60.0)
@@ -216,7 +217,7 @@ def test_settings_are_read_kindly() -> None:
 
 
 def test_DC_08_a_bot_that_writes_on_and_on_is_heard_a_few_times_a_minute() -> None:
-    book = BotBook(DiscordSettings.model_validate({"token": "t"}).bot_rate)
+    book = BotBook(DiscordSettings.model_validate({"token": "t.t.t"}).bot_rate)
     heard = [book.hears("77", n * 2.0) for n in range(30)]
     assert 1 <= sum(heard) <= 10
     assert book.hears("78", 59.0)

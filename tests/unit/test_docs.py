@@ -20,7 +20,7 @@ SECRETS = {
     "TELEGRAM_TOKEN": "123456789:AAbbCC",
     "TELEGRAM_BOT_TOKEN": "123456789:AAbbCC",
     "TELEGRAM_WEBHOOK_SECRET": "a-Secret_1",
-    "DISCORD_TOKEN": "a-token",
+    "DISCORD_TOKEN": "a.bots.token",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
     "EMAIL_PASSWORD": "pw",
