@@ -252,6 +252,8 @@ class SessionAgent:
             services=self._parts.services,
             state=self._facts.state.tools,
             largest_file=request.largest_file,
+            turn_id=request.turn_id,
+            origin=request.origin,
         )
 
     def _told(self, outcome: TurnOutcome, cut: int) -> TurnOutcome:

@@ -34,7 +34,7 @@ from gateway.parts import Parts
 from gateway.people import People
 from gateway.replies import LongReply
 from gateway.rights import Rights
-from gateway.router import HOME, Route, SharingRules, parse_target, route
+from gateway.router import HOME, ORIGIN, Route, SharingRules, parse_target, route
 from gateway.sentences import say
 from gateway.sessions import Sessions
 from gateway.settings import (
@@ -272,6 +272,10 @@ async def join(
     )
     return Core(
         store=store,
+    outbound = Outbound(
+        store, delivery, clock, lambda text, origin: directory.resolve(platforms.targets(text), origin)
+    )
+    thinking.errands.join(outbound, directory)
         settings=settings,
         thinking=thinking,
         agents=agents,
@@ -285,7 +289,7 @@ async def join(
         supervisor=supervisor,
         intakes={name: InstanceIntake(name, way_in) for name in adapters},
         parts=parts,
-        outbound=Outbound(store, delivery, clock, lambda text: directory.resolve(platforms.targets(text))),
+        outbound=outbound,
         directory=directory,
         media=media,
         keeping=keeping,
@@ -304,7 +308,7 @@ def _with_files(platforms: Platforms, snapshot: Snapshot) -> frozenset[str]:
 def _target_reader(chosen: dict[str, PlatformSettings]) -> Callable[[str], Target]:
     def read(text: str) -> Target:
         target = parse_target(text)
-        if target.instance == HOME:
+        if target.instance in (HOME, ORIGIN):
             return target
         if target.instance not in chosen or chosen[target.instance].type in ("webhook", "api", "terminal"):
             known = ", ".join(n for n, p in chosen.items() if p.type not in ("webhook", "api", "terminal"))

@@ -51,32 +51,55 @@ class Prepared:
 
 
 class Outbound:
-    """Sends to targets that somebody names. targets: reads one, and raises `ConfigError` where nothing can be sent."""
+    """Sends to targets that somebody names.
+
+    targets: reads one, for a turn whose answer goes to the second, where there is such; raises `ConfigError` where nothing
+    can be sent.
+    """
 
     def __init__(
-        self, store: Store, delivery: Delivery, clock: Clock, targets: Callable[[str], Target]
+        self,
+        store: Store,
+        delivery: Delivery,
+        clock: Clock,
+        targets: Callable[[str, Target | None], Target],
     ) -> None:
         self._store = store
         self._delivery = delivery
         self._clock = clock
         self._targets = targets
 
+    def target(self, to: str, origin: Target | None = None) -> Target:
+        """Where `to` leads, with the chat's id in place of a name. Raises `ConfigError` for what is no target."""
+        return self._targets(to, origin)
+
+    async def count(self, begins: str, *, without: str) -> int:
+        """How many messages there are whose keys begin so, one of them left out."""
+        return await outbox.count_messages(self._store, f"send:{begins}", f"send:{without}:0")
+
     async def prepare(self, to: str, key: str) -> Prepared:
         """Look before anything is copied or sent. Raises `ConfigError` for what is no target."""
-        target = self._targets(to)
+        target = self.target(to)
         known = await outbox.message_rows(self._store, _name(key))
         return Prepared(format_target(target), bool(known), self._delivery.largest_file(target))
 
     async def send(
-        self, to: str, markdown: str, *, key: str, seconds: float = 0.0, files: Sequence[StoredFile] = ()
+        self,
+        to: str | Target,
+        markdown: str,
+        *,
+        key: str,
+        seconds: float = 0.0,
+        files: Sequence[StoredFile] = (),
     ) -> Sent:
         """Put the message into the outbox, durably, and see for so long what becomes of it.
 
-        files: go with it, in order; its words are the caption of the first. A message with a known key is left as it is.
+        to: as somebody wrote it, or as `target` gave it. files: go with it, in order; its words are the caption of the
+        first. A message with a known key is left as it is.
         Raises `ConfigError` for what is no target, `HermesError` for a message without words and files and for files
         that the platform does not take, `StoreUnavailable`.
         """
-        target, name = self._targets(to), _name(key)
+        target, name = to if isinstance(to, Target) else self.target(to), _name(key)
         if not await outbox.message_rows(self._store, name):
             drafts = await self._drafts(target, markdown, key, files)
             (rows,) = await self._store.write(outbox.enqueue_message(drafts, self._clock.time()))

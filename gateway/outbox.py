@@ -23,6 +23,7 @@ __all__ = [
     "OutboxKind",
     "OutboxRow",
     "Standing",
+    "WaitsFor",
     "answer_rows",
     "begin_live",
     "claim",
@@ -43,6 +44,10 @@ __all__ = [
 
 OutboxKind = Literal["reply", "file", "notice", "send", "live"]
 """file: what brings a file of a reply, beside the reply's own words."""
+
+WaitsFor = Literal["time", "road", "login"]
+"""What ends a row's wait beside its time: a road to the platform (it could not be reached), or that the platform knows us
+again (it refused our credentials)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class OutboxRow:
     due_at: float
     claimed_at: float | None
     edits: str | None = None
+    waits_for: WaitsFor = "time"
+    """Known to the process that tried it."""
 
     def early(self, now: float) -> float:
         """Seconds until the row is due; no longer than the pause after its last try, whatever the clock did."""
@@ -237,6 +244,15 @@ async def message_rows(store: Store, key: str) -> list[Standing]:
     )  # keys are the senders' own, and may look alike
     found = [(int(m[1]), r["id"], _standing(r)) for r in rows if (m := own.fullmatch(r["key"]))]
     return [row for _, _, row in sorted(found, key=lambda item: item[:2])]
+
+
+async def count_messages(store: Store, begins: str, without: str) -> int:
+    """The messages whose keys begin so, each to one target, and not with `without`."""
+    rows = await store.read(
+        "SELECT count(*) FROM outbox WHERE key >= ? AND key < ? AND key LIKE '%:0:0' AND key <> ?",
+        (begins, f"{begins[:-1]}{chr(ord(begins[-1]) + 1)}", f"{without}:0"),
+    )
+    return int(rows[0][0])
 
 
 async def answer_rows(store: Store, turn_id: str, target: Target) -> list[Standing]:

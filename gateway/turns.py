@@ -290,6 +290,7 @@ class Turns:
             redo=work.redo is not None,
             role=self._rights.least([row.event for row in work.rows]),
             largest_file=self._largest_file(work),
+            origin=next(iter(self._targets(work)), None),
         )
 
     async def _begin(self, agent: Agent, request: TurnRequest, work: TurnWork) -> None:

@@ -49,6 +49,7 @@ from agent_core.store.search import search
 from agent_core.store.sessions import rename
 from agent_core.titles import Titles
 from gateway import forgetting
+from gateway.errands import Errands
 from gateway.kept import copies
 from gateway.media.keeping import Named, all_named_by_gateway, held_by_gateway
 from gateway.people import places_seen_from
@@ -368,13 +369,17 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The thinking side, joined: the host, its models, the writer of transcripts, who gives titles, what was used."""
+    """The thinking side, joined: the host, its models, the writer of transcripts, who gives titles, what was used.
+
+    errands: takes what agents send elsewhere, once the gateway is joined to it.
+    """
 
     host: Host
     models: ChosenModels
     behind: Behind
     titles: Titles
     figures: Figures
+    errands: Errands
 
 
 async def build_host(
@@ -396,6 +401,7 @@ async def build_host(
     titles = Titles(store, settings, models.auxiliary, clock, behind.note)
     figures = Figures(store, settings, clock)
     await figures.begin()
+    errands = Errands(lambda: settings.current().get("tools", ToolsSettings).send_to)
     toolbox: ToolBox = ToolSelection(
         found.tools,
         settings,
@@ -419,7 +425,7 @@ async def build_host(
             _size_of,
         ),
         toolbox=toolbox,
-        services=Services(spills=home.spills, search=_Search(store, settings), files=files),
+        services=Services(home.spills, _Search(store, settings), errands, files=files),
         settings=settings,
         clock=clock,
         home=home,
@@ -427,7 +433,7 @@ async def build_host(
         result_chars=lambda: settings.current().get("tools", ToolsSettings).result_chars,
         behind=behind,
     )
-    return Thinking(Host(parts), models, behind, titles, figures)
+    return Thinking(Host(parts), models, behind, titles, figures, errands)
 
 
 def _platform_toolsets(snapshot: Snapshot, platform: str) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from hermes.events import Admission, ChatKind, Role
+from hermes.events import Admission, ChatKind, Role, Target
 from hermes.files import StoredFile
 from hermes.messages import JSONObject, Message, Usage
 from hermes.store import Job
@@ -102,7 +102,7 @@ class TurnRequest:
     resumed: it was begun by an earlier process; its inputs are then read from its stored steps.
     redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in
     the same transaction. role: what its senders are to the owner, of several the least; `None`: as the admission says.
-    largest_file: see `ToolContext.largest_file`.
+    largest_file, origin: see `ToolContext`.
     """
 
     turn_id: str
@@ -113,6 +113,7 @@ class TurnRequest:
     redo: bool = False
     role: Role | None = None
     largest_file: int | None = None
+    origin: Target | None = None
 
 
 @dataclass(frozen=True, slots=True)

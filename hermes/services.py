@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from hermes.events import Target
 from hermes.files import StoredFile
 
-__all__ = ["Approvals", "Deliveries", "FileKeeper", "SearchHit", "Services", "SessionSearch"]
+__all__ = [
+    "Approvals",
+    "Delivered",
+    "Deliveries",
+    "Errand",
+    "FileKeeper",
+    "SearchHit",
+    "Services",
+    "SessionSearch",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +46,42 @@ class SessionSearch(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What became of a message. target: where it went, in full. `queued`: it goes out as soon as the platform takes it.
+
+    error: the last trouble there was, in the platform's words.
+    """
+
+    target: str
+    state: Literal["sent", "queued", "dead", "dropped"]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A message that a turn sends elsewhere. target: as `hermes send --to` takes it, or `origin`. text: Markdown.
+
+    turn_id, call_id: by which it is known again, so that a turn that is taken up once more sends it once. origin: where
+    the turn's answer goes; `None`: it has no such place. session_key: on whose behalf, for the log.
+    """
+
+    target: str
+    text: str
+    turn_id: str
+    call_id: str
+    origin: Target | None
+    session_key: str
+
+
 class Deliveries(Protocol):
     """Sending a message to a target outside the reply."""
 
-    async def deliver(self, target: str, text: str, *, key: str) -> str:
-        """Queue `text` for "platform:chat[:thread]" durably; the same `key` queues once.
+    async def deliver(self, errand: Errand) -> Delivered:
+        """Put it into the outbox, durably, and see for some seconds what becomes of it.
 
-        Returns the delivery's id. Raises `ToolError`.
+        Raises `HermesError` for a target that is none or is not allowed, and for a message that cannot be sent; what the
+        sentence says may hold names that people outside have chosen.
         """
         ...
 

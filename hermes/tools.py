@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from hermes.events import Admission, Role
+from hermes.events import Admission, Role, Target
 from hermes.files import StoredFile
 from hermes.messages import JSONObject
 from hermes.services import Services
@@ -53,7 +53,8 @@ class ToolContext:
 
     workspace: absolute, symlinks resolved. state: a place for what a tool remembers within the session
     (JSON), kept by the agent. largest_file: bytes of the largest file that can go out with the turn's answer; `None`:
-    where it goes no file can be sent.
+    where it goes no file can be sent. turn_id with call_id: the same when a turn is taken up again, and only then.
+    origin: where the turn's answer goes; `None`: to whoever looks on.
     """
 
     session_id: str
@@ -66,6 +67,8 @@ class ToolContext:
     services: Services
     state: dict[str, Any] = field(default_factory=dict)
     largest_file: int | None = None
+    turn_id: str = ""
+    origin: Target | None = None
 
 
 Handler = Callable[[JSONObject, ToolContext], "Awaitable[ToolResult | str] | ToolResult | str"]

@@ -28,6 +28,12 @@ class ToolsSettings(Section):
         description="Platform or instance -> the toolsets that are on there; absent: all.",
         examples=["{telegram: [core], webhook: []}"],
     )
+    send_to: tuple[str, ...] = Field(
+        default=("home",),
+        description="Where `send_message` may write besides the chat that it is asked in: home (every platform's home), "
+        "a chat by its id or its name, `platform:*`, `*`.",
+        examples=["[home, 'slack:#ops', 'telegram:12345']"],
+    )
     disabled: tuple[str, ...] = Field(
         default=(), description="Tools that are off everywhere.", examples=["[write_file]"]
     )

@@ -32,10 +32,11 @@ class Toolset:
 
 
 BUNDLED: Mapping[str, Toolset] = {
-    "all": Toolset(includes=("core", "files", "memory")),
+    "all": Toolset(includes=("core", "files", "memory", "messages")),
     "files": Toolset(("read_file", "search_files", "send_file", "write_file")),
     "reading": Toolset(("read_file", "search_files")),
     "memory": Toolset(("session_search",)),
+    "messages": Toolset(("send_message",)),
     "none": Toolset(),
 }
 

@@ -70,5 +70,5 @@ async def test_the_fixed_prompt_of_hi_with_every_tool_is_small(rig: Rig) -> None
     assert isinstance(model, ScriptedModel)
     await rig.say(await rig.host.open(SPEC), "hi")
     [request] = model.requests
-    assert len(request.tools) == 7
+    assert len(request.tools) == 8
     assert TokenEstimate().request(request) <= 5000

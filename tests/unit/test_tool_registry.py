@@ -30,6 +30,7 @@ def test_U1_the_bundled_tools_are_found() -> None:
         "read_file",
         "search_files",
         "send_file",
+        "send_message",
         "session_search",
         "todo",
         "write_file",
@@ -52,7 +53,7 @@ def test_U1_a_user_s_tool_is_found_and_a_broken_one_is_a_warning(tmp_path: Path)
     (tmp_path / "_private.py").write_text("raise SystemError")
     found = find(tmp_path)
     assert "roll" in found.tools
-    assert len(found.tools) == 8
+    assert len(found.tools) == 9
     told = " ".join(found.warnings)
     for words in (
         "broken.py",
@@ -77,7 +78,7 @@ TOOLS = find().tools
 def test_U2_toolsets_include_each_other() -> None:
     sets = {
         "a": Toolset(("todo",), ("b",)),
-        "b": Toolset(includes=("files", "core", "c")),
+        "b": Toolset(includes=("files", "core", "messages", "c")),
         "c": Toolset(("session_search",)),
     }
     assert expand(["a"], {**BUNDLED, **sets}, TOOLS) == frozenset(TOOLS)
