@@ -12,15 +12,17 @@ import structlog
 
 from adapters.markdown.live import settled
 from adapters.telegram.addressing import Account
+from adapters.telegram.buttons import keyboard
 from adapters.telegram.client import BotApi
 from adapters.telegram.fetching import fetched
 from adapters.telegram.outward import Outward
-from adapters.telegram.parse import Reading
 from adapters.telegram.polling import Polling
+from adapters.telegram.reading import Reading
 from adapters.telegram.registration import Registration
-from adapters.telegram.render import render, render_file
+from adapters.telegram.render import answering, render, render_file
 from adapters.telegram.settings import TelegramSettings, WebhookMode
-from adapters.telegram.taking import Seen, Taking
+from adapters.telegram.signs import Pressed, Seen
+from adapters.telegram.taking import Taking
 from adapters.telegram.ways import LARGEST, LARGEST_LOCAL
 from adapters.troubles import Troubles
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
@@ -74,13 +76,17 @@ class Telegram:
         troubles = Troubles(self._context.clock, self._context.instance, intake)
         account = await self._sign_in(troubles)
         settings, name = self._settings, self._context.instance
-        reading = Reading(name, account, settings.mention, settings.hear_reactions)
+        reading = Reading(name, account, settings.mention, settings.hear_reactions, settings.quote_replies)
+        pressed = Pressed(self._api, self._context.clock)
         seen = Seen(self._api, self._context.clock) if settings.reactions == "ack" else None
-        beside = [asyncio.create_task(self._offer_commands(), name=f"commands {name}")]
+        beside = [
+            asyncio.create_task(self._offer_commands(), name=f"commands {name}"),
+            asyncio.create_task(pressed.run(), name=f"pressed {name}"),
+        ]
         if seen is not None:
             beside.append(asyncio.create_task(seen.run(), name=f"seen {name}"))
         try:
-            await self._listen(Taking(reading, seen), intake, troubles)
+            await self._listen(Taking(reading, pressed, seen), intake, troubles)
         finally:
             for task in beside:
                 task.cancel()
@@ -121,9 +127,13 @@ class Telegram:
         except AdapterError as e:
             _log.info("telegram.no_command_menu", instance=self._context.instance, error=str(e))
 
-    def render(self, markdown: str, target: Target) -> Sequence[Piece]:  # noqa: ARG002  the contract
-        """See `Adapter.render`; `Piece.format` holds the message's entities."""
-        return render(markdown)
+    def render(self, markdown: str, target: Target) -> Sequence[Piece]:
+        """See `Adapter.render`; `Piece.format` holds the message's entities, and what it quotes."""
+        return answering(render(markdown), target)
+
+    def render_choices(self, piece: Piece, choices: Sequence[str], target: Target) -> Piece:  # noqa: ARG002  the contract
+        """See `ChoosingAdapter.render_choices`."""
+        return replace(piece, format={**piece.format, "buttons": keyboard(choices)})
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool = False) -> Receipt:  # noqa: ARG002  the contract; Telegram has no key
         """See `Adapter.send`."""
@@ -142,10 +152,9 @@ class Telegram:
         """See `FetchingAdapter.fetch`."""
         return fetched(self._api, attachment.ref, self._settings.local_files)
 
-    def render_live(self, markdown: str, target: Target) -> Piece | None:  # noqa: ARG002  the contract
+    def render_live(self, markdown: str, target: Target) -> Piece | None:
         """See `EditingAdapter.render_live`: the first piece of what is settled."""
-        pieces = render(settled(markdown))
-        return pieces[0] if pieces else None
+        return next(iter(self.render(settled(markdown), target)), None)
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`."""

@@ -14,7 +14,7 @@ from adapters.telegram.media import attachments
 from adapters.telegram.wording import worded
 from hermes.events import Attachment
 
-__all__ = ["answers_us", "files_answered", "quoted"]
+__all__ = ["answers_us", "beginning", "files_answered", "quoted"]
 
 _QUOTE = 500  # characters
 
@@ -31,7 +31,12 @@ def quoted(message: Mapping[str, Any]) -> str | None:
     chosen = message.get("quote")
     answered = _answered(message) or _elsewhere(message)
     said = text(chosen, "text") if isinstance(chosen, Mapping) else ""
-    said = (said or text(answered, "text") or text(answered, "caption") or worded(answered)).strip()
+    return beginning(said or text(answered, "text") or text(answered, "caption") or worded(answered))
+
+
+def beginning(said: str) -> str | None:
+    """What is quoted of a message that says this."""
+    said = said.strip()
     return (said if len(said) <= _QUOTE else said[:_QUOTE] + "…") or None
 
 

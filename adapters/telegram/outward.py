@@ -54,7 +54,7 @@ class Outward:
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`; https://core.telegram.org/bots/api#editmessagetext ."""
-        call = replace(send_call(target, piece, again=False), thread=None)
+        call = replace(send_call(target, piece, again=False), thread=None, answers=None)
         notes: list[str] = []
         while True:
             try:

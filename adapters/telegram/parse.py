@@ -7,44 +7,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from adapters.fields import integer, mapping, text
 from adapters.telegram.addressing import Account, Addressed, read_text
 from adapters.telegram.answered import answers_us, files_answered, quoted
+from adapters.telegram.buttons import press
 from adapters.telegram.media import attachments
 from adapters.telegram.origin import chat_kind, chat_name, sender_of, topic_of
 from adapters.telegram.reactions import reaction
+from adapters.telegram.reading import Reading
 from adapters.telegram.wording import named, worded
-from hermes.events import ChatKind, Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.events import ChatKind, Event, Ignored, Parsed, Sender, Unparsable
 
-__all__ = ["Reading", "allowed_updates", "parse_update", "update_id"]
+__all__ = ["allowed_updates", "parse_update", "query_id", "update_id"]
 
 _MESSAGES = ("message", "edited_message", "channel_post", "edited_channel_post")
+_PRESS = "callback_query"
 _REACTION = "message_reaction"
 _RAW = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What an update is read with: our instance, our account, whether groups must mention us and reactions count."""
-
-    instance: str
-    account: Account
-    mention: Literal["required", "off"] = "required"
-    reactions: bool = False
-
-
 def allowed_updates(reading: Reading) -> list[str]:
     """The kinds of updates to ask for."""
-    return [*_MESSAGES, *([_REACTION] if reading.reactions else [])]
+    return [*_MESSAGES, _PRESS, *([_REACTION] if reading.reactions else [])]
 
 
 def update_id(update: object) -> int | None:
     """The update's own id, `None` when it has no usable one."""
     found = update.get("update_id") if isinstance(update, Mapping) else None
     return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def query_id(update: object) -> str | None:
+    """The name of the press that an update tells of, by which it is answered."""
+    query = update.get(_PRESS) if isinstance(update, Mapping) else None
+    found = query.get("id") if isinstance(query, Mapping) else None
+    return found if isinstance(found, str) and found else None
 
 
 def parse_update(update: object, reading: Reading) -> Parsed:
@@ -68,6 +68,8 @@ def _parse(update: object, reading: Reading) -> Parsed:
     for name in _MESSAGES:
         if name in update:
             return _message(mapping(update, name), reading, edited=name.startswith("edited"))
+    if _PRESS in update:
+        return press(mapping(update, _PRESS), reading)
     if _REACTION in update and reading.reactions:
         return reaction(mapping(update, _REACTION), reading.instance, str(reading.account.id))
     return Ignored("no message")
@@ -112,7 +114,7 @@ def _event(
         message_id=str(number),
         quoted=quoted(message),
         addressed=said.to_us or answers_us(message, reading.account) or _is_free(message, kind, reading),
-        reply_to=(Target(reading.instance, chat, thread),),
+        reply_to=(reading.target(kind, chat, thread, number),),
         private_notice=kind == "direct",
         unsupported=None if words or files else named(message),
         sent_at=float(integer(message, "date")),

@@ -130,7 +130,7 @@ class Polling:
         watermark = Watermark(self._reading.instance, self._name, offset.to_text())
         verdicts = await self._stubbornly(intake, lambda: intake.take(items, watermark))
         failpoint.reached("intake.acknowledged")
-        self._taking.taken(items, verdicts)
+        self._taking.taken(updates, items, verdicts)
         return offset
 
     async def _stored(self, intake: Intake) -> str | None:

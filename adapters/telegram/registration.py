@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.telegram.client import BotApi
-from adapters.telegram.parse import Reading, allowed_updates
+from adapters.telegram.parse import allowed_updates
+from adapters.telegram.reading import Reading
 from adapters.telegram.settings import WebhookMode
 from adapters.troubles import Troubles
 from hermes.adapter import Intake

@@ -9,10 +9,11 @@ from typing import Any
 from adapters.markdown.entities import Entity, FormattedPiece, render_entities
 from adapters.markdown.split import utf16_len
 from hermes.adapter import Piece
+from hermes.events import Target
 from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
-__all__ = ["AGAIN", "marked", "render", "render_file"]
+__all__ = ["AGAIN", "LIMIT", "answering", "marked", "render", "render_file"]
 
 LIMIT = 4096
 """UTF-16 units of one message. https://core.telegram.org/bots/api#sendmessage"""
@@ -27,6 +28,14 @@ AGAIN = "↻ "
 def render(markdown: str) -> Sequence[Piece]:
     """The pieces of a reply, in order, each with room for `AGAIN`; none for blank text."""
     return [_worded(piece) for piece in render_entities(markdown, LIMIT, reserve=utf16_len(AGAIN))]
+
+
+def answering(pieces: Sequence[Piece], target: Target) -> Sequence[Piece]:
+    """The pieces, of which the first quotes what it answers, where that is wanted (`Reading.target`)."""
+    if target.answers is None or not pieces:
+        return pieces
+    first, *more = pieces
+    return [replace(first, format={**first.format, "answers": int(target.answers)}), *more]
 
 
 def render_file(file: StoredFile, caption: str) -> Sequence[Piece]:

@@ -60,7 +60,7 @@ class Endpoint:
             verdicts = await self._intake.take(items)
         except StoreUnavailable:
             return False
-        taking.taken(items, verdicts)
+        taking.taken([update], items, verdicts)
         return True
 
 

@@ -5,11 +5,14 @@ Each remedy takes away what was refused, so a send ends after few calls, and no 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adapters.markdown.split import utf16_len
+from adapters.telegram.buttons import labels
 from adapters.telegram.failures import Refused
-from adapters.telegram.render import marked
+from adapters.telegram.render import LIMIT, marked
 from adapters.telegram.ways import Way, is_about_the_file, ways
 from hermes.adapter import Piece
 from hermes.errors import Rejected
@@ -24,7 +27,8 @@ _GENERAL = "1"
 class Call:
     """One message. entities: `None` for a plain one; else the field is sent, also when it is empty.
 
-    ways: for a file, whose caption the text is: how it can go, the first one is tried.
+    ways: for a file, whose caption the text is: how it can go, the first one is tried. buttons: an
+    InlineKeyboardMarkup. answers: the message that is quoted.
     """
 
     chat: int | str
@@ -33,6 +37,8 @@ class Call:
     thread: int | None = None
     moved: bool = False
     ways: tuple[Way, ...] = ()
+    buttons: Mapping[str, Any] | None = None
+    answers: int | None = None
 
     @property
     def method(self) -> str:
@@ -46,6 +52,10 @@ class Call:
             params |= self.ways[0].more
         if self.thread is not None:
             params["message_thread_id"] = self.thread
+        if self.buttons is not None:
+            params["reply_markup"] = self.buttons
+        if self.answers is not None:
+            params["reply_parameters"] = {"message_id": self.answers, "allow_sending_without_reply": True}
         return params
 
     def _said(self) -> dict[str, Any]:
@@ -62,22 +72,40 @@ def send_call(target: Target, piece: Piece, *, again: bool) -> Call:
     if again:
         text, listed = marked(text, listed)
     found = ways(piece.file) if piece.file is not None else ()
-    return Call(chat_id(target), text, tuple(listed), thread_id(target), ways=found)
+    buttons, answers = piece.format.get("buttons"), piece.format.get("answers")
+    return Call(
+        chat_id(target),
+        text,
+        tuple(listed),
+        thread_id(target),
+        ways=found,
+        buttons=buttons if isinstance(buttons, Mapping) else None,
+        answers=answers if isinstance(answers, int) else None,
+    )
 
 
 def remedy(call: Call, refused: Refused) -> tuple[Call, str] | None:
     """What to ask instead, with a note for the log; `None`: the refusal stands."""
     told = refused.description.lower()
     if refused.migrated_to is not None and not call.moved:
-        moved = replace(call, chat=refused.migrated_to, thread=None, moved=True)
+        moved = replace(call, chat=refused.migrated_to, thread=None, moved=True, answers=None)
         return moved, f"the group is now {refused.migrated_to}"
     if call.thread is not None and ("thread not found" in told or "topic_deleted" in told):
         return replace(call, thread=None), f"topic {call.thread} is gone; sent without it"
+    if call.buttons is not None and ("button" in told or "keyboard" in told or "reply_markup" in told):
+        return replace(call, text=_listed(call.text, call.buttons), buttons=None), "sent without buttons"
     if call.entities is not None and ("can't parse" in told or "entit" in told):
         return replace(call, entities=None), "sent without formatting"
     if len(call.ways) > 1 and is_about_the_file(told):
         return replace(call, ways=call.ways[1:]), f"{call.method} was refused; sent by {call.ways[1].method}"
     return None
+
+
+def _listed(text: str, buttons: Mapping[str, Any]) -> str:
+    """The text with what the buttons say as a list at its end, if there is room for it."""
+    lines = [f"{number}. {label}" for number, label in enumerate(labels(buttons), 1)]
+    whole = "\n".join([f"{text}\n", *lines])
+    return whole if utf16_len(whole) <= LIMIT else text
 
 
 def is_unchanged(refused: Refused) -> bool:

@@ -73,6 +73,9 @@ class TelegramSettings(PlatformSettings):
         default=False,
         description="Whether a reaction that somebody sets in a private chat is a message for the agent.",
     )
+    quote_replies: Literal["groups", "always", "off"] = Field(
+        default="groups", description="Where an answer quotes the message that it answers."
+    )
     webhook: WebhookMode | None = Field(
         default=None, description="Updates come as requests of Telegram to our HTTP server; absent: by polls."
     )
@@ -105,13 +108,13 @@ class TelegramSettings(PlatformSettings):
             raise ValueError("webhook.url must begin with https://, Telegram calls no other addresses")
         return self
 
-    def file_url(self) -> str:
-        """Where files are served; the token is appended to it."""
-        if self.base_file_url is not None:
     def exclusive(self) -> Mapping[str, tuple[str, ...]]:
         """See `PlatformSettings.exclusive`."""
         return {"token": (self.base_url, self.token.get_secret_value())}
 
+    def file_url(self) -> str:
+        """Where files are served; the token is appended to it."""
+        if self.base_file_url is not None:
             return self.base_file_url
         head, found, tail = self.base_url.rpartition("/bot")
         return f"{head}/file/bot{tail}" if found else self.base_url

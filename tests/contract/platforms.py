@@ -119,6 +119,19 @@ def context(instance: str, clock: Clock | None = None) -> AdapterContext:
     )
 
 
+class Choosing(Receiving, Protocol):
+    """A platform with buttons under its messages."""
+
+    def buttons(self) -> list[list[str]]:
+        """What the buttons under each of our messages say, in order; none under a message without."""
+
+    async def press(self, label: str) -> None:
+        """Who writes (`write`) presses the newest button of that name."""
+
+    def pressed(self) -> int:
+        """How many presses the platform was told of that they were taken."""
+
+
 @dataclass
 class Fake:
     depot: Depot
@@ -246,6 +259,15 @@ class Telegram:
 
     async def take_away(self) -> None:
         self.peer.world.files.clear()
+
+    def buttons(self) -> list[list[str]]:
+        return [list(message.buttons) for message in self._ours()]
+
+    async def press(self, label: str) -> None:
+        self.peer.push_press(label, 5)
+
+    def pressed(self) -> int:
+        return len(self.peer.world.callback_answers)
 
     async def write_nonsense(self) -> None:
         self.peer.push_raw({"message": {"text": 7, "chat": "?"}})

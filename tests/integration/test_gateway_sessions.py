@@ -11,7 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from adapters.telegram.addressing import Account
-from adapters.telegram.parse import Reading, parse_update
+from adapters.telegram.parse import parse_update
+from adapters.telegram.reading import Reading
 from hermes.agent import TurnEnded
 from hermes.errors import AdapterError, ModelError, NotTaken, StoreUnavailable, Unreachable
 from hermes.events import Event, Sender, Target, Unparsable

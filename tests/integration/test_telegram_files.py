@@ -10,7 +10,8 @@ import pytest
 
 from adapters.telegram.adapter import Telegram
 from adapters.telegram.addressing import Account
-from adapters.telegram.parse import Reading, parse_update
+from adapters.telegram.parse import parse_update
+from adapters.telegram.reading import Reading
 from hermes.adapter import FetchingAdapter, FileAdapter, Receipt
 from hermes.errors import Gone, NotTaken, OutcomeUnknown, Rejected, Unauthorized, Unreachable
 from hermes.events import Attachment, Event, Target

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.telegram.addressing import Account, read_text
-from adapters.telegram.parse import Reading, parse_update
+from adapters.telegram.parse import parse_update
+from adapters.telegram.reading import Reading
 from hermes.events import Event, Ignored, Unparsable, event_from_json, event_to_json
 
 US = Account(42, "mybot")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from adapters.telegram.parse import Reading, allowed_updates, parse_update
+from adapters.telegram.parse import allowed_updates, parse_update
+from adapters.telegram.reading import Reading
 from hermes.events import Attachment, Event, Ignored, Sender, event_from_json, event_to_json
 from tests.unit.test_telegram_parse import BOB, GROUP, US, event, ignored, in_group, mention, message
 

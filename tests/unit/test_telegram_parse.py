@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from adapters.telegram.addressing import Account
-from adapters.telegram.parse import Reading, parse_update
+from adapters.telegram.parse import parse_update
+from adapters.telegram.reading import Reading
 from hermes.events import Event, Ignored, Sender, Target, Unparsable, event_from_json, event_to_json
 
 US = Account(42, "mybot")
@@ -275,7 +276,7 @@ def test_service_messages_are_ignored(fields: dict[str, Any]) -> None:
 
 
 def test_updates_of_other_kinds_are_ignored() -> None:
-    assert ignored({"update_id": 1, "callback_query": {"id": "1"}}) == "no message"
+    assert ignored({"update_id": 1, "inline_query": {"id": "1"}}) == "no message"
 
 
 # -- malformed ---------------------------------------------------------------------------------------

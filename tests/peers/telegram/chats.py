@@ -44,6 +44,12 @@ class ShownMessage:
     wire: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def buttons(self) -> dict[str, str]:
+        """What the buttons under the message say, in order, and the data of each."""
+        rows = (self.markup or {}).get("inline_keyboard", ())
+        return {button["text"]: button.get("callback_data", "") for row in rows for button in row}
+
+    @property
     def edits(self) -> int:
         """How often the message was changed."""
         return len(self.versions)
@@ -53,7 +59,7 @@ class ShownMessage:
         names = (
             "message_id", "chat_id", "text", "entities", "from_bot", "thread_id", "reply_to", "markup",
             "media", "file_name", "date", "deleted", "edits",
-            "reactions",
+            "reactions", "buttons",
         )  # fmt: skip
         return {**{name: getattr(self, name) for name in names}, "file_size": len(self.file_data)}
 

@@ -14,6 +14,7 @@ from tests.peers.telegram.entities import (
     units,
 )
 from tests.peers.telegram.html import parse_html
+from tests.peers.telegram.keyboards import keyboard_faults
 from tests.peers.telegram.markdown import parse_markdown_v2
 from tests.peers.telegram.spec import Checked, Upload
 from tests.peers.telegram.world import World
@@ -133,6 +134,9 @@ class Methods:
         return True
 
     def _answer_callback(self, call: Checked) -> bool:
+        if call.params["callback_query_id"] not in self.world.presses:
+            raise Refused("Bad Request: query is too old and response timeout expired or query ID is invalid")
+        self.world.presses.discard(call.params["callback_query_id"])
         self.world.callback_answers.append(call.params)
         return True
 
@@ -175,7 +179,7 @@ class Methods:
         message_id = self.world.next_message_id()
         message = ShownMessage(message_id, chat.id, content.text, content.entities, from_bot=True)
         message.thread_id, message.reply_to = thread, reply_to
-        message.markup = call.params.get("reply_markup")
+        message.markup = marked_up(call)
         return message
 
     def _file(self, call: Checked, upload: Upload | None, named: Any) -> Upload:
@@ -242,7 +246,7 @@ class Methods:
         chat = self.world.chat(call.params["chat_id"])
         message = chat.own(call.params["message_id"], "edit")
         content = new if new is not None else Formatted(message.text, message.entities)
-        chat.edit(message, content, call.params.get("reply_markup"))
+        chat.edit(message, content, marked_up(call))
         message.wire["edit_date"] = int(time.time())
         self.world.write_content(message)
         return message.wire
@@ -264,6 +268,14 @@ class Methods:
             if message_id in chat.every:
                 chat.every[message_id].deleted = True
         return True
+
+
+def marked_up(call: Checked) -> dict[str, Any] | None:
+    """The markup of a call. `Breach`: its buttons cannot be."""
+    markup: dict[str, Any] | None = call.params.get("reply_markup")
+    if markup is not None and (faults := keyboard_faults(markup)):
+        raise Breach("Bad Request: " + "; ".join(faults))
+    return markup
 
 
 def written(

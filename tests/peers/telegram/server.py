@@ -75,6 +75,7 @@ class TelegramPeer(PlatformPeer[Call]):
         self.push_content = self.world.push_content
         self.push_reaction = self.world.push_reaction
         self.push_callback = self.world.push_callback
+        self.push_press = self.world.push_press
         self.push_raw = self.world.push_raw
         self.push_again = self.updates.again
         self.add_chat = self.world.add_chat

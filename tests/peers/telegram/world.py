@@ -24,6 +24,7 @@ class World:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.commands: list[dict[str, Any]] = []
         self.hook = Hook(updates)
+        self.presses: set[str] = set()
         self.callback_answers: list[dict[str, Any]] = []
         self.bot: dict[str, Any] = dict(BOT)
         self.local_root: str | None = None
@@ -191,14 +192,22 @@ class World:
     def push_callback(self, data: str, message_id: int, chat: int = 1, *, user: int | None = None) -> Update:
         """A person presses a button under a message of the bot."""
         message = self.chats[chat].every[message_id]
+        name = f"cb{self.next_message_id()}"
+        self.presses.add(name)
         query = {
-            "id": f"cb{self.next_message_id()}",
+            "id": name,
             "from": person(user or chat),
             "message": message.wire,
             "chat_instance": str(chat),
             "data": data,
         }
         return self.updates.push({"callback_query": query})
+
+    def push_press(self, label: str, chat: int = 1, *, user: int | None = None) -> Update:
+        """A person presses the newest button of that name in a chat. Raises `StopIteration` where there is none."""
+        shown = reversed([m for m in self.chats[chat] if label in m.buttons])
+        message = next(shown)
+        return self.push_callback(message.buttons[label], message.message_id, chat, user=user)
 
     def push_raw(self, update: Mapping[str, Any]) -> Update:
         """Any update, also a malformed one; an id is added where it is missing."""
@@ -310,6 +319,7 @@ def push_from_json(world: World, order: Mapping[str, Any]) -> Update:
         "content": world.push_content,
         "reaction": world.push_reaction,
         "callback": world.push_callback,
+        "press": world.push_press,
         "raw": world.push_raw,
         "migrate": world.migrate,
         "again": world.updates.again,
