@@ -70,6 +70,15 @@ class Discord:
         self.peer.world.channels["5"].messages.clear()
         self.peer.world.cdn.revoke()
 
+    def buttons(self) -> list[list[str]]:
+        return self.peer.buttons("5")
+
+    async def press(self, label: str) -> None:
+        self.peer.gateway.when_online(lambda: self.peer.push_press(label))
+
+    def pressed(self) -> int:
+        return sum(made.state == "noted" for made in self.peer.world.interactions.values())
+
     async def write_nonsense(self) -> None:
         self.peer.gateway.when_online(
             lambda: self.peer.push_raw("MESSAGE_CREATE", {"channel_id": "5", "author": "?", "content": 7})

@@ -13,13 +13,15 @@ import pytest
 from gateway.router import SharingRules, session_key
 from hermes.adapter import ChoosingAdapter, EditingAdapter, Piece
 from hermes.events import Event, event_from_json, event_to_json
+from tests.contract.discord_platform import Discord
 from tests.contract.platforms import Book, Choosing, Depot, Telegram, running
+from tests.contract.slack_platform import Slack
 from tests.contract.test_files import ADAPTERS
 
-PLATFORMS = ("telegram",)
+PLATFORMS = ("telegram", "discord", "slack")
 """Platforms whose adapter puts buttons under messages; each is made by `opened`."""
 
-MISSING = {"discord", "slack"}
+MISSING: set[str] = set()
 """Adapters with buttons whose peers are not tried here yet."""
 
 QUESTION = "Shall I **really** do it?"
@@ -32,6 +34,10 @@ async def opened(name: str, depot: Depot) -> Choosing:
     match name:
         case "telegram":
             return await Telegram.open(depot)
+        case "discord":
+            return await Discord.open(depot)
+        case "slack":
+            return await Slack.open(depot)
         case _:
             raise AssertionError(f"{name} is not made here yet")
 
@@ -41,7 +47,7 @@ async def platform(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     made = await opened(request.param, Depot(tmp_path))
     yield made
     await made.adapter.aclose()
-    if isinstance(made, Telegram):
+    if isinstance(made, Telegram | Discord | Slack):
         await made.aclose()
 
 
