@@ -71,6 +71,20 @@ class Slack:
     async def write_file(self, text: str, name: str, data: bytes) -> None:
         await self.peer.push_files(self.peer.files.add(name, data, "text/plain"), text=text, channel=CHAT)
 
+    def buttons(self) -> list[list[str]]:
+        return [message.buttons for message in self._ours()]
+
+    async def press(self, label: str) -> None:
+        await self.peer.press(label, CHAT)
+
+    def pressed(self) -> int:
+        told = [
+            envelope.acked_at is not None
+            for envelope in self.peer.links.envelopes
+            if envelope.kind == "interactive"
+        ]
+        return sum(told)
+
     async def take_away(self) -> None:
         for file in self.peer.files.by_id.values():
             file.state = "deleted"
