@@ -253,7 +253,9 @@ async def join(
     )
     turns = Turns(parts)
     sessions = Sessions(parts, turns, await Modes.load(store))
-    supervisor = Supervisor({n: a for n, a in adapters.items() if delivery.hears(n)}, clock)
+    supervisor = Supervisor(
+        {n: a for n, a in adapters.items() if delivery.hears(n)}, clock, delivery.connected
+    )
     way_in = IntakeParts(
         store=store,
         sessions=sessions,
@@ -270,12 +272,12 @@ async def join(
         directory=directory,
         edits=lambda: settings.current().get("gateway", GatewaySettings).edits,
     )
-    return Core(
-        store=store,
     outbound = Outbound(
         store, delivery, clock, lambda text, origin: directory.resolve(platforms.targets(text), origin)
     )
     thinking.errands.join(outbound, directory)
+    return Core(
+        store=store,
         settings=settings,
         thinking=thinking,
         agents=agents,

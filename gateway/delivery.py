@@ -19,6 +19,7 @@ import structlog
 from gateway import outbox
 from gateway.composing import Captioned, Content, composed, largest_file
 from gateway.fate import DeliveryRules, decide
+from gateway.outages import Outages
 from gateway.outbox import Draft, OutboxRow
 from gateway.pace import Pacer
 from hermes.adapter import Adapter, EditingAdapter, Piece, Receipt
@@ -60,6 +61,8 @@ class Places:
 class _Lane:
     rows: deque[OutboxRow] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
+    tried: int = 0
+    """When its first row was last tried, as `Outages.mark` counts."""
 
 
 class Delivery:
@@ -84,6 +87,7 @@ class Delivery:
         self._rules = rules
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._pacers: dict[str, Pacer] = {}
+        self._outages = Outages(clock)
         self._calls: set[asyncio.Task[OutboxRow | None]] = set()
         self._closed: dict[int, asyncio.Event] = {}
         self._idle = asyncio.Event()
@@ -179,6 +183,10 @@ class Delivery:
                     self._drain(lane, (row.target.instance, row.target.chat)), name=name
                 )
 
+    def connected(self, instance: str) -> None:
+        """The platform's adapter has just connected: what waited for that goes on."""
+        self._outages.show(instance, "connected")
+
     async def closed(self, row_ids: Collection[int], seconds: float) -> None:
         """Return when none of these rows waits any more, or after `seconds`."""
         waiting = {row.id for lane in self._lanes.values() for row in lane.rows}
@@ -231,8 +239,8 @@ class Delivery:
     async def _drain(self, lane: _Lane, key: tuple[str, str]) -> None:
         try:
             while lane.rows:
-                row = lane.rows[0]
-                await self._wait_turn(row)
+                row = await self._wait_turn(lane.rows[0], lane.tried)
+                lane.tried = self._outages.mark()
                 rest = await self._send(row)
                 if rest is None:
                     lane.rows.popleft()
@@ -247,20 +255,21 @@ class Delivery:
             if not self._lanes:
                 self._idle.set()
 
-    async def _wait_turn(self, row: OutboxRow) -> None:
-        """Wait for the row's time, the store, and the platform's pace."""
+    async def _wait_turn(self, row: OutboxRow, tried: int) -> OutboxRow:
+        """Wait for the row's time, the store, and the platform's pace; the row as it is then."""
         due = row.early(self._clock.time())
-        if due > 0:
-            await self._clock.sleep(due)
+        if due > 0 and await self._outages.pause(row, due, tried):
+            row = replace(row, away=0)
         await self._store.wait_healthy()
         adapter = self._adapters.get(row.target.instance)
         if adapter is None:
-            return
+            return row
         pacer = self._pacer(row.target.instance, adapter)
         group = self._is_group(row.target)
         while (wait := pacer.wait(row.target.chat, self._clock.monotonic(), group=group)) > 0:
             await self._clock.sleep(wait)
         pacer.book(row.target.chat, self._clock.monotonic(), group=group)
+        return row
 
     async def _send(self, row: OutboxRow) -> OutboxRow | None:
         """Send the row once; the row as it waits on, or `None` when it is closed."""
@@ -305,6 +314,7 @@ class Delivery:
         if receipt.note:
             log.info("delivery.note", instance=row.target.instance, note=receipt.note)
         self.sent += 1
+        self._outages.show(row.target.instance, "taken")
         await self._record(outbox.receipt(row.id, receipt.message_id, receipt.note, self._clock.time()))
         reached("outbox.receipted")
         return None
@@ -331,7 +341,14 @@ class Delivery:
                 "delivery.retry", instance=row.target.instance, seconds=round(delay, 1), error=str(error)
             )
             again = row.again or fate.again
-            waiting = replace(row, due_at=now + delay, again=again, attempts=fate.attempts)
+            waiting = replace(
+                row,
+                due_at=now + delay,
+                again=again,
+                attempts=fate.attempts,
+                waits_for=fate.waits_for,
+                away=fate.away,
+            )
             if first:
                 self.wake([waiting])
             return waiting
@@ -378,6 +395,7 @@ class Delivery:
             await self._drop_live(row_id, unknown)
             log.exception("delivery.adapter_failed", instance=draft.target.instance, row=row_id)
             raise unknown from fault
+        self._outages.show(draft.target.instance, "taken")
         reached("live.sent")
         await self._record(outbox.receipt(row_id, receipt.message_id, receipt.note, self._clock.time()))
         reached("live.receipted")

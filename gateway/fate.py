@@ -1,6 +1,7 @@
 """What becomes of a message whose sending failed. Pure.
 
 certainly not taken          -> queued again (after `retry_after`, or with growing pauses)
+platform not reached         -> queued again with growing pauses, which end when the platform shows that it is there
 unknown outcome              -> sent again where the platform de-duplicates or `on_unknown: resend`, else dropped
 refused, or failed too often -> dead letter
 """
@@ -10,10 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.outbox import OutboxRow
+from gateway.outbox import OutboxRow, WaitsFor
 from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Unauthorized, Unreachable
 
-__all__ = ["DeliveryRules", "Fate", "decide"]
+__all__ = ["DeliveryRules", "Fate", "Sign", "decide", "is_over"]
+
+Sign = Literal["taken", "connected"]
+"""What shows that a platform is there: it has taken a message, or its adapter has just connected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,17 @@ class DeliveryRules:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a row after a failure. delay: seconds until it is tried again (`state` "queued")."""
+    """What becomes of a row after a failure.
+
+    delay: seconds until it is tried again (`state` "queued"). waits_for: what ends the wait before. away: see `OutboxRow`.
+    """
 
     state: Literal["queued", "dead", "dropped"]
     delay: float = 0.0
     again: bool = False
     attempts: int = 0
+    waits_for: WaitsFor = "time"
+    away: int = 0
 
 
 def decide(
@@ -49,8 +58,8 @@ def decide(
 ) -> Fate:
     """Pure: the fate of a row whose send failed with `error`. `jitter` in 0..1."""
     old = now - row.created_at > rules.max_age
-    attempts = row.attempts + 1
-    pause = min(60.0, 0.5 * 2.0 ** min(attempts, 8)) * (0.75 + 0.5 * jitter)
+    attempts, away = row.attempts + 1, row.away + 1
+    pause = _pause(attempts, jitter)
     match error:
         case OutcomeUnknown():
             if not deduplicates and rules.on_unknown == "drop":
@@ -65,6 +74,21 @@ def decide(
         case NotTaken():
             return Fate("dead") if attempts >= rules.attempts else Fate("queued", pause, attempts=attempts)
         case Unreachable() | Unauthorized():
-            return Fate("dead") if old else Fate("queued", pause, attempts=min(attempts, rules.attempts - 1))
+            waits_for: WaitsFor = "road" if isinstance(error, Unreachable) else "login"
+            pause = _pause(away, jitter)  # an outage is no fault of the row: it does not count as an attempt
+            return (
+                Fate("dead")
+                if old
+                else Fate("queued", pause, attempts=row.attempts, waits_for=waits_for, away=away)
+            )
         case _:
             return Fate("dead")
+
+
+def _pause(failures: int, jitter: float) -> float:
+    return min(60.0, 0.5 * 2.0 ** min(failures, 8)) * (0.75 + 0.5 * jitter)
+
+
+def is_over(waits_for: WaitsFor, sign: Sign) -> bool:
+    """Pure: whether a wait ends with what its platform shows. A pause that the platform asked for ends by time alone."""
+    return waits_for == "road" or (waits_for == "login" and sign == "connected")

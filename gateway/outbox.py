@@ -80,7 +80,8 @@ class OutboxRow:
     claimed_at: float | None
     edits: str | None = None
     waits_for: WaitsFor = "time"
-    """Known to the process that tried it."""
+    away: int = 0
+    """How often in a row the platform was not there for it. This and `waits_for` the process knows that has tried it."""
 
     def early(self, now: float) -> float:
         """Seconds until the row is due; no longer than the pause after its last try, whatever the clock did."""

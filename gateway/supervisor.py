@@ -46,7 +46,14 @@ class Condition:
 class Supervisor:
     """Runs the adapters."""
 
-    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        clock: Clock,
+        on_connected: Callable[[str], None] = lambda _instance: None,
+    ) -> None:
+        """on_connected: called with the instance when its adapter has connected, at first or again."""
+        self._on_connected = on_connected
         self._adapters = adapters
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -57,10 +64,13 @@ class Supervisor:
         condition = self.conditions.setdefault(instance, Condition())
         if (condition.state, condition.reason) != (state, reason):
             log.info("adapter.state", instance=instance, state=state, reason=reason)
+        has_connected = state == "connected" != condition.state
         condition.state, condition.reason, condition.told = state, reason, None
         condition.alive_at = self._clock.monotonic()
         if state != "connecting" or reason is not None:
             condition.named.set()
+        if has_connected:
+            self._on_connected(instance)
 
     def alive(self, instance: str) -> None:
         """An adapter's connection has just shown that it lives."""
