@@ -2,10 +2,10 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from adapters.discord.adapter import Discord, build
 from adapters.discord.settings import DiscordSettings
@@ -16,7 +16,26 @@ from hermes.errors import ConfigError
 from hermes.events import Target
 from hermes.files import StoredFile
 from tests.integration.telegram_desk import Desk
-from tests.peers.discord import DiscordPeer
+from tests.peers.discord.gateway import Gateway
+
+
+class Served(Protocol):
+    """A Discord that an adapter can be connected to."""
+
+    token: str
+    gateway: Gateway
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def gateway_url(self) -> str: ...
+
+    @property
+    def cdn_url(self) -> str: ...
+
+    async def wait_for(self, condition: Callable[[], bool], timeout: float = 10.0) -> None: ...
+
 
 _LONGEST = 0.1
 
@@ -40,7 +59,7 @@ def _targets(text: str) -> Target:
 
 
 def make_discord(
-    peer: DiscordPeer,
+    peer: Served,
     clock: Clock | None = None,
     commands: tuple[CommandInfo, ...] = COMMANDS,
     folder: Path = Path("/nonexistent"),
@@ -79,7 +98,7 @@ def stored(folder: Path, name: str, data: bytes, mime: str = "application/octet-
 
 
 @asynccontextmanager
-async def opened(peer: DiscordPeer, **keys: Any) -> AsyncIterator[Discord]:
+async def opened(peer: Served, **keys: Any) -> AsyncIterator[Discord]:
     """An adapter that only sends."""
     adapter = make_discord(peer, **keys)
     try:
@@ -90,7 +109,7 @@ async def opened(peer: DiscordPeer, **keys: Any) -> AsyncIterator[Discord]:
 
 @asynccontextmanager
 async def running(
-    peer: DiscordPeer, desk: Desk, clock: Clock | None = None, **keys: Any
+    peer: Served, desk: Desk, clock: Clock | None = None, **keys: Any
 ) -> AsyncIterator[Discord]:
     """An adapter that listens, once it is online."""
     adapter = make_discord(peer, clock or Hasty(), **keys)
