@@ -14,7 +14,7 @@ from bench.daemon import config, daemon
 from bench.figure import Figure
 from bench.machine import OthersCores
 from bench.wire import Wire, hook
-from gateway import ledger, wiring
+from gateway import books, ledger
 from hermes.events import Event, Sender
 from hermes.home import Home
 from tests.peers.programs import peer_program
@@ -95,7 +95,7 @@ def measure_ledger(*, quick: bool) -> Iterator[Figure]:
 
 
 async def _ledger_rate(folder: Path, count: int, waiting: int) -> float:
-    store = await wiring.open_store(Home(folder))
+    store = await books.open_store(Home(folder))
     numbers = iter(range(count))
 
     async def worker() -> None:

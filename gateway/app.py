@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gateway import adopted, wiring
+from gateway import adopted, books, wiring
 from gateway.claim import claim_home
 from gateway.config.live import LiveSettings
 from gateway.config.loading import load
@@ -136,7 +136,7 @@ class Gateway:
         options = self._options
         chosen = enabled(first, options.only, platforms=options.platforms, sends=options.sends)
         self._notifier.extend(_MIGRATION)  # an upgrade copies the database first
-        store = await wiring.open_store(self._home)
+        store = await books.open_store(self._home)
         stack.push_async_callback(store.aclose)
         store.on_fault = lambda fault: (
             log.error("store.fault", fault=fault) if fault else log.info("store.recovered")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from gateway import wiring
+from gateway import books, wiring
 from gateway.archive import FORMAT, SCOPE, SPARE_BYTES, Manifest, is_holdable, pack
 from gateway.config.environment import parse_env
 from gateway.config.loading import load
@@ -165,7 +165,7 @@ def _write(
         format=FORMAT,
         hermes=version("hermes-gateway"),
         at=time.time(),
-        schemas={} if database is None else wiring.look_at_copy(database),
+        schemas={} if database is None else books.look_at_copy(database),
         left_out=() if wish.secrets else tuple(_names_of_secrets(home)),
     )
     unfinished = target.with_name(f".{target.name}.tmp")

@@ -7,56 +7,45 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway import wiring
+from gateway import books, wiring
 from gateway.agents import Agents
 from gateway.codes import Codes
 from gateway.commands import menu
 from gateway.config.live import LiveSettings
+from gateway.current import Current, media_rules
 from gateway.delivery import Delivery, Places
 from gateway.directory import Directory
-from gateway.door import DoorRules, RateBook
-from gateway.fate import DeliveryRules
+from gateway.door import RateBook
 from gateway.feeds import Feeds
 from gateway.intake import InstanceIntake, IntakeParts
 from gateway.linking import Linking
-from gateway.live import LiveRules
 from gateway.media.fetching import Fetching
 from gateway.media.folder import MediaFolder
 from gateway.media.keeping import Keeping
 from gateway.media.outgoing import OutgoingFiles, keep_answer
 from gateway.media.readers import ChosenReaders
-from gateway.media.rules import MediaRules, Room, keep_in
+from gateway.media.rules import Room, keep_in
 from gateway.media.telling import Readers, Telling
 from gateway.modes import Modes
 from gateway.outbound import Outbound
 from gateway.pairing import Pairings
 from gateway.parts import Parts
 from gateway.people import People
-from gateway.replies import LongReply
 from gateway.rights import Rights
-from gateway.router import HOME, ORIGIN, Route, SharingRules, parse_target, route
-from gateway.sentences import say
+from gateway.router import HOME, ORIGIN, parse_target
 from gateway.sessions import Sessions
-from gateway.settings import (
-    Bindings,
-    Busy,
-    Display,
-    GatewaySettings,
-    MediaSettings,
-    PeopleSettings,
-    RoleSettings,
-)
+from gateway.settings import GatewaySettings
 from gateway.supervisor import Supervisor
 from gateway.turns import Turns
 from hermes.adapter import Adapter, AdapterContext, FetchingAdapter, HttpLimits
 from hermes.clock import Clock
 from hermes.config import PlatformSettings, Snapshot
 from hermes.errors import ConfigError
-from hermes.events import Event, Role, Target
+from hermes.events import Target
 from hermes.home import Home
 from hermes.store import Store
 
-__all__ = ["Core", "Platforms", "build_core", "choose_agent", "enabled", "join"]
+__all__ = ["Core", "Platforms", "build_core", "enabled", "join"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +94,6 @@ class Core:
         return self.intakes[instance]
 
 
-def choose_agent(event: Event, bindings: Bindings, default: str) -> str:
-    """The agent of the first binding that fits, else the default one. Pure."""
-    for rule in bindings.rules:
-        wanted = (
-            (rule.platform, event.instance),
-            (rule.account, event.account),
-            (rule.chat, event.chat),
-            (rule.thread, event.thread),
-            (rule.sender, event.sender.id),
-        )
-        if all(want is None or want == have for want, have in wanted):
-            return rule.agent
-    return default
-
-
 def enabled(
     snapshot: Snapshot, only: str | None, *, platforms: bool, sends: str | None = None
 ) -> dict[str, PlatformSettings]:
@@ -155,7 +129,7 @@ async def build_core(
     targets = _target_reader(chosen)
     media = MediaFolder(home, wiring.kind_of)
     contexts = {name: _context(name, home, snapshot, clock, targets) for name in chosen}
-    keep = keep_in(media, lambda: _media_rules(settings.current()))
+    keep = keep_in(media, lambda: media_rules(settings.current()))
     adapters = {
         name: wiring.build_adapter(p, replace(contexts[name], stored=media.path, keep=keep))
         for name, p in chosen.items()
@@ -169,109 +143,17 @@ async def join(
     settings: LiveSettings, store: Store, clock: Clock, thinking: wiring.Thinking, platforms: Platforms
 ) -> Core:
     """Join the gateway's own parts to a thinking side and adapters."""
-    adapters = platforms.adapters
-    rules = settings.current().get("gateway", GatewaySettings)
-
-    def sentence(key: str, /, **fields: Any) -> str:
-        return say(wiring.language(settings.current()), key, **fields)
-
-    feeds = Feeds()
-    agents = Agents(thinking.host, clock, size=rules.agent_cache.size, idle_ttl=rules.agent_cache.idle_ttl)
-    media = platforms.media or MediaFolder(Home(settings.current().home), wiring.kind_of)
-    directory = await Directory.load(
-        store, lambda name: name in adapters and adapters[name].capabilities.names
-    )
-    delivery = Delivery(
-        store,
-        adapters,
-        clock,
-        lambda: _delivery_rules(settings.current()),
-        unheard=platforms.unheard,
-        places=Places(media.path, directory.resolve),
-    )
-
-    def live() -> LiveRules:
-        return _live_rules(settings.current())
-
-    def busy(instance: str) -> Busy:
-        return _busy_mode(settings.current(), instance)
-
+    ground = await _ground(settings, store, clock, thinking, platforms)
+    delivery, directory = _delivery(ground), ground.directory
     pairings = await Pairings.load(store)
-    has_files = _with_files(platforms, settings.current())
-
-    def door(instance: str) -> DoorRules:
-        return _door_rules(settings.current(), instance, fetches=instance in has_files)
-
-    rights = Rights(
-        pairings,
-        await People.load(store),
-        rules=door,
-        per_person=lambda: settings.current().get("gateway", GatewaySettings).sessions.dm == "per_person",
-    )
-    linking = Linking(
-        rights.people,
-        await Codes.load(store),
-        rights,
-        delivery,
-        clock,
-        sentence,
-        enabled=lambda: settings.current().get("people", PeopleSettings).link,
-    )
-
-    def may(role: Role) -> RoleSettings:
-        return settings.current().get("people", PeopleSettings).may(role)
-
-    def media_rules() -> MediaRules:
-        return _media_rules(settings.current())
-
-    readers = ChosenReaders(settings)
-    room = Room(media, media_rules, sentence, clock)
-    keeping = Keeping(
-        media,
-        clock,
-        media_rules,
-        lambda since: wiring.files_named(store, since),
-        lambda digests: wiring.forget_files(store, digests),
-    )
-    files = Fetching(store, adapters, room, keeping, Telling(room, readers))
-    parts = Parts(
-        store,
-        thinking.host,
-        agents,
-        delivery,
-        feeds,
-        clock,
-        sentence,
-        linking,
-        may,
-        directory,
-        files,
-        keep=functools.partial(keep_answer, media),
-        long_reply=lambda: _long_reply(settings.current()),
-        live=live,
-        busy=busy,
-    )
+    linking = await _linking(ground, pairings, delivery)
+    readers, keeping = ChosenReaders(settings), _keeping(ground)
+    parts = _parts(ground, delivery, linking, _fetching(ground, keeping, readers))
     turns = Turns(parts)
     sessions = Sessions(parts, turns, await Modes.load(store))
-    supervisor = Supervisor(
-        {n: a for n, a in adapters.items() if delivery.hears(n)}, clock, delivery.connected
-    )
-    way_in = IntakeParts(
-        store=store,
-        sessions=sessions,
-        delivery=delivery,
-        feeds=feeds,
-        pairings=pairings,
-        linking=linking,
-        rates=RateBook(),
-        clock=clock,
-        rules=door,
-        route=lambda event: _route(settings.current(), event, rights),
-        say=sentence,
-        report=supervisor,
-        directory=directory,
-        edits=lambda: settings.current().get("gateway", GatewaySettings).edits,
-    )
+    heard = {name: a for name, a in platforms.adapters.items() if delivery.hears(name)}
+    supervisor = Supervisor(heard, clock, delivery.connected)
+    way_in = _way_in(ground, parts, sessions, pairings, supervisor)
     outbound = Outbound(
         store, delivery, clock, lambda text, origin: directory.resolve(platforms.targets(text), origin)
     )
@@ -280,22 +162,134 @@ async def join(
         store=store,
         settings=settings,
         thinking=thinking,
-        agents=agents,
-        adapters=adapters,
+        agents=parts.agents,
+        adapters=platforms.adapters,
         delivery=delivery,
-        feeds=feeds,
+        feeds=parts.feeds,
         turns=turns,
         sessions=sessions,
         pairings=pairings,
         linking=linking,
         supervisor=supervisor,
-        intakes={name: InstanceIntake(name, way_in) for name in adapters},
+        intakes={name: InstanceIntake(name, way_in) for name in platforms.adapters},
         parts=parts,
         outbound=outbound,
         directory=directory,
-        media=media,
+        media=ground.media,
         keeping=keeping,
         readers=readers,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What all parts stand on."""
+
+    settings: LiveSettings
+    store: Store
+    clock: Clock
+    thinking: wiring.Thinking
+    platforms: Platforms
+    current: Current
+    media: MediaFolder
+    directory: Directory
+
+
+async def _ground(
+    settings: LiveSettings, store: Store, clock: Clock, thinking: wiring.Thinking, platforms: Platforms
+) -> _Ground:
+    adapters = platforms.adapters
+    media = platforms.media or MediaFolder(Home(settings.current().home), wiring.kind_of)
+    directory = await Directory.load(
+        store, lambda name: name in adapters and adapters[name].capabilities.names
+    )
+    current = Current(settings, _with_files(platforms, settings.current()))
+    return _Ground(settings, store, clock, thinking, platforms, current, media, directory)
+
+
+def _delivery(g: _Ground) -> Delivery:
+    return Delivery(
+        g.store,
+        g.platforms.adapters,
+        g.clock,
+        g.current.delivery,
+        unheard=g.platforms.unheard,
+        places=Places(g.media.path, g.directory.resolve),
+    )
+
+
+async def _linking(g: _Ground, pairings: Pairings, delivery: Delivery) -> Linking:
+    rights = Rights(
+        pairings,
+        await People.load(g.store),
+        rules=g.current.door,
+        per_person=g.current.is_per_person,
+    )
+    return Linking(
+        rights.people,
+        await Codes.load(g.store),
+        rights,
+        delivery,
+        g.clock,
+        g.current.say,
+        enabled=g.current.may_link,
+    )
+
+
+def _keeping(g: _Ground) -> Keeping:
+    return Keeping(
+        g.media,
+        g.clock,
+        g.current.media,
+        lambda since: books.files_named(g.store, since),
+        lambda digests: books.forget_files(g.store, digests),
+    )
+
+
+def _fetching(g: _Ground, keeping: Keeping, readers: Readers) -> Fetching:
+    room = Room(g.media, g.current.media, g.current.say, g.clock)
+    return Fetching(g.store, g.platforms.adapters, room, keeping, Telling(room, readers))
+
+
+def _parts(g: _Ground, delivery: Delivery, linking: Linking, files: Fetching) -> Parts:
+    cache = g.settings.current().get("gateway", GatewaySettings).agent_cache
+    return Parts(
+        g.store,
+        g.thinking.host,
+        Agents(g.thinking.host, g.clock, size=cache.size, idle_ttl=cache.idle_ttl),
+        delivery,
+        Feeds(),
+        g.clock,
+        g.current.say,
+        linking,
+        g.current.may,
+        g.directory,
+        files,
+        keep=functools.partial(keep_answer, g.media),
+        long_reply=g.current.long_reply,
+        live=g.current.live,
+        busy=g.current.busy,
+    )
+
+
+def _way_in(
+    g: _Ground, parts: Parts, sessions: Sessions, pairings: Pairings, supervisor: Supervisor
+) -> IntakeParts:
+    return IntakeParts(
+        store=g.store,
+        sessions=sessions,
+        delivery=parts.delivery,
+        feeds=parts.feeds,
+        pairings=pairings,
+        linking=parts.linking,
+        rates=RateBook(),
+        clock=g.clock,
+        rules=g.current.door,
+        route=lambda event: g.current.route(event, parts.linking.rights),
+        say=g.current.say,
+        report=supervisor,
+        directory=g.directory,
+        edits=g.current.edits,
     )
 
 
@@ -335,48 +329,3 @@ def _context(
         commands=menu(),
         targets=targets,
     )
-
-
-def _delivery_rules(snapshot: Snapshot) -> DeliveryRules:
-    d = snapshot.get("gateway", GatewaySettings).delivery
-    return DeliveryRules(d.on_unknown, d.attempts)
-
-
-def _busy_mode(snapshot: Snapshot, instance: str) -> Busy:
-    platform = snapshot.platforms.get(instance)
-    own = platform.busy if platform is not None else None
-    return own or snapshot.get("gateway", GatewaySettings).sessions.busy
-
-
-def _live_rules(snapshot: Snapshot) -> LiveRules:
-    display = snapshot.get("display", Display)
-    return LiveRules(display.live, display.tool_progress)
-
-
-def _long_reply(snapshot: Snapshot) -> LongReply:
-    display = snapshot.get("display", Display)
-    return LongReply(display.long_reply_after if display.long_reply == "file" else None)
-
-
-def _media_rules(snapshot: Snapshot) -> MediaRules:
-    media = snapshot.get("media", MediaSettings)
-    return MediaRules(media.largest, media.files, media.documents, media.characters, media.quota, media.keep)
-
-
-def _door_rules(snapshot: Snapshot, instance: str, *, fetches: bool) -> DoorRules:
-    limits = snapshot.get("gateway", GatewaySettings).limits
-    platform = snapshot.platforms.get(instance)
-    free = platform is not None and platform.type in ("webhook", "api", "terminal")
-    return DoorRules(
-        allow_from=None if platform is None else platform.allow_from,
-        rate=None if free else limits.rate,
-        backlog=limits.backlog,
-        chars=limits.message_chars if not free else max(limits.message_chars, limits.http_body),
-        fetches=fetches,
-    )
-
-
-def _route(snapshot: Snapshot, event: Event, rights: Rights) -> Route:
-    shared = snapshot.get("gateway", GatewaySettings).sessions
-    agent = choose_agent(event, snapshot.get("bindings", Bindings), wiring.agent_ids(snapshot)[0])
-    return route(event, SharingRules(shared.group, shared.thread), agent, rights.shared(event))

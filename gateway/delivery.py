@@ -12,23 +12,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import structlog
 
 from gateway import outbox
 from gateway.composing import Captioned, Content, composed, largest_file
 from gateway.fate import DeliveryRules, decide
-from gateway.outages import Outages
 from gateway.outbox import Draft, OutboxRow
-from gateway.pace import Pacer
-from hermes.adapter import Adapter, EditingAdapter, Piece, Receipt
+from gateway.roads import Roads
+from gateway.signs import Signs
+from hermes.adapter import Adapter, EditingAdapter, Receipt
 from hermes.clock import Clock
 from hermes.errors import (
     AdapterError,
     ConfigError,
     Gone,
-    NotTaken,
     OutcomeUnknown,
     Rejected,
     StoreUnavailable,
@@ -36,12 +34,9 @@ from hermes.errors import (
 from hermes.events import Target
 from hermes.failpoint import reached
 from hermes.files import StoredFile
-from hermes.store import Job, Store
+from hermes.store import Store
 
-__all__ = ["Delivery", "Grown", "Places"]
-
-Grown = Literal["shown", "left out", "gone"]
-"""What became of an edit: left out for lack of room, or its message is no longer there."""
+__all__ = ["Delivery", "Places"]
 
 log = structlog.get_logger("gateway.delivery")
 
@@ -80,14 +75,14 @@ class Delivery:
     ) -> None:
         """unheard: instances that this process sends for, but does not listen to."""
         self._places = places or Places()
+        self._roads = Roads(store, adapters, clock)
+        self.signs = Signs(self._roads, lambda target: (target.instance, target.chat) in self._lanes)
         self._store = store
         self._unheard = frozenset(unheard)
         self._adapters = adapters
         self._clock = clock
         self._rules = rules
         self._lanes: dict[tuple[str, str], _Lane] = {}
-        self._pacers: dict[str, Pacer] = {}
-        self._outages = Outages(clock)
         self._calls: set[asyncio.Task[OutboxRow | None]] = set()
         self._closed: dict[int, asyncio.Event] = {}
         self._idle = asyncio.Event()
@@ -163,7 +158,7 @@ class Delivery:
                 self.wake([row])
                 continue
             if row.kind == "live":
-                await self._drop_live(
+                await self.signs.drop_live(
                     row.id, OutcomeUnknown("the process ended while an answer began to show")
                 )
                 continue
@@ -185,7 +180,7 @@ class Delivery:
 
     def connected(self, instance: str) -> None:
         """The platform's adapter has just connected: what waited for that goes on."""
-        self._outages.show(instance, "connected")
+        self._roads.outages.show(instance, "connected")
 
     async def closed(self, row_ids: Collection[int], seconds: float) -> None:
         """Return when none of these rows waits any more, or after `seconds`."""
@@ -211,36 +206,11 @@ class Delivery:
         if under_way := {*tasks, *self._calls}:
             await asyncio.wait(under_way, timeout=5.0)
 
-    async def typing(self, target: Target) -> None:
-        """Show that somebody is writing, if there is room for it and an answer could be stored."""
-        adapter = self._adapters.get(target.instance)
-        if adapter is None or not adapter.capabilities.typing or self._store.fault is not None:
-            return
-        if not self._may_sign(target, adapter):
-            return
-        self._pacer(target.instance, adapter).sign(self._clock.monotonic())
-        try:
-            await adapter.typing(target)
-        except NotTaken as e:
-            self._hush(target, adapter, e)
-        except AdapterError as e:
-            log.debug("delivery.typing_failed", instance=target.instance, error=str(e))
-
-    def _is_group(self, target: Target) -> bool:
-        adapter = self._adapters.get(target.instance)
-        return adapter is not None and adapter.capabilities.pace.is_group(target.chat)
-
-    def _pacer(self, instance: str, adapter: Adapter) -> Pacer:
-        pacer = self._pacers.get(instance)
-        if pacer is None:
-            pacer = self._pacers[instance] = Pacer(adapter.capabilities.pace)
-        return pacer
-
     async def _drain(self, lane: _Lane, key: tuple[str, str]) -> None:
         try:
             while lane.rows:
                 row = await self._wait_turn(lane.rows[0], lane.tried)
-                lane.tried = self._outages.mark()
+                lane.tried = self._roads.outages.mark()
                 rest = await self._send(row)
                 if rest is None:
                     lane.rows.popleft()
@@ -258,14 +228,14 @@ class Delivery:
     async def _wait_turn(self, row: OutboxRow, tried: int) -> OutboxRow:
         """Wait for the row's time, the store, and the platform's pace; the row as it is then."""
         due = row.early(self._clock.time())
-        if due > 0 and await self._outages.pause(row, due, tried):
+        if due > 0 and await self._roads.outages.pause(row, due, tried):
             row = replace(row, away=0)
         await self._store.wait_healthy()
         adapter = self._adapters.get(row.target.instance)
         if adapter is None:
             return row
-        pacer = self._pacer(row.target.instance, adapter)
-        group = self._is_group(row.target)
+        pacer = self._roads.pacer(row.target.instance, adapter)
+        group = self._roads.is_group(row.target)
         while (wait := pacer.wait(row.target.chat, self._clock.monotonic(), group=group)) > 0:
             await self._clock.sleep(wait)
         pacer.book(row.target.chat, self._clock.monotonic(), group=group)
@@ -303,7 +273,7 @@ class Delivery:
             receipt = await _bring(adapter, row)
         except Gone:
             log.info("delivery.edit_gone", instance=row.target.instance, row=row.id)
-            await self._record(outbox.forget_edit(row.id))
+            await self._roads.record(outbox.forget_edit(row.id))
             return replace(row, edits=None)
         except AdapterError as error:
             return await self._settle_failure(row, error)
@@ -314,8 +284,8 @@ class Delivery:
         if receipt.note:
             log.info("delivery.note", instance=row.target.instance, note=receipt.note)
         self.sent += 1
-        self._outages.show(row.target.instance, "taken")
-        await self._record(outbox.receipt(row.id, receipt.message_id, receipt.note, self._clock.time()))
+        self._roads.outages.show(row.target.instance, "taken")
+        await self._roads.record(outbox.receipt(row.id, receipt.message_id, receipt.note, self._clock.time()))
         reached("outbox.receipted")
         return None
 
@@ -332,7 +302,7 @@ class Delivery:
         fate = decide(row, error, self._rules(), deduplicates=deduplicates, now=now, jitter=random.random())
         if fate.state == "queued":
             delay = 0.0 if first else fate.delay
-            await self._record(
+            await self._roads.record(
                 outbox.requeue(
                     row.id, due_at=now + delay, again=fate.again, attempts=fate.attempts, error=str(error)
                 )
@@ -359,98 +329,8 @@ class Delivery:
         log.warning(
             "delivery.given_up", state=fate.state, instance=row.target.instance, row=row.id, error=str(error)
         )
-        await self._record(outbox.write_off(row.id, fate.state, str(error), now))
+        await self._roads.record(outbox.write_off(row.id, fate.state, str(error), now))
         return None
-
-    def _may_sign(self, target: Target, adapter: Adapter) -> bool:
-        """Whether there is room for what may be left out: nothing waits for the chat, and the pace allows it."""
-        pacer, now = self._pacer(target.instance, adapter), self._clock.monotonic()
-        if (target.instance, target.chat) in self._lanes or self._store.fault is not None:
-            return False
-        return pacer.may_sign(target.chat, now, group=self._is_group(target))
-
-    async def begin_live(self, draft: Draft) -> str | None:
-        """Send a growing answer's first message; its id, or `None` when there is no room for it now.
-
-        A row of its own records it, at `sending` before the call. One whose outcome is unknown is given up and
-        reported: at worst a part of an answer is left standing. So that there is no second one, nobody shall
-        begin again after an error. Raises `AdapterError`.
-        """
-        adapter = self._adapters.get(draft.target.instance)
-        if adapter is None or not self._may_sign(draft.target, adapter):
-            return None
-        self._book(draft.target, adapter)
-        try:
-            (row_id,) = await self._store.write(outbox.begin_live(draft, self._clock.time()))
-        except StoreUnavailable:
-            return None
-        reached("live.claimed")
-        try:
-            receipt = await adapter.send(draft.target, draft.piece, key=draft.key)
-        except AdapterError as error:
-            await self._drop_live(row_id, error)
-            raise
-        except Exception as fault:  # an adapter's fault: nobody knows how far it came
-            unknown = OutcomeUnknown(f"{type(fault).__name__}; see the log")
-            await self._drop_live(row_id, unknown)
-            log.exception("delivery.adapter_failed", instance=draft.target.instance, row=row_id)
-            raise unknown from fault
-        self._outages.show(draft.target.instance, "taken")
-        reached("live.sent")
-        await self._record(outbox.receipt(row_id, receipt.message_id, receipt.note, self._clock.time()))
-        reached("live.receipted")
-        return receipt.message_id
-
-    async def _drop_live(self, row_id: int, error: AdapterError) -> None:
-        if isinstance(error, OutcomeUnknown):
-            log.warning("live.left_over", row=row_id, error=str(error))
-        await self._record(outbox.write_off(row_id, "dropped", str(error), self._clock.time()))
-
-    async def edit_live(self, target: Target, message_id: str, piece: Piece) -> Grown:
-        """Let a growing answer grow, if there is room for it. An edit that failed is left to the next one."""
-        adapter = self._adapters.get(target.instance)
-        if not isinstance(adapter, EditingAdapter) or not self._may_sign(target, adapter):
-            return "left out"
-        self._book(target, adapter)
-        try:
-            await adapter.edit(target, message_id, piece)
-        except Gone:
-            return "gone"
-        except NotTaken as error:
-            self._hush(target, adapter, error)
-            return "left out"
-        except AdapterError as error:
-            log.debug("live.edit_failed", instance=target.instance, error=str(error))
-        reached("live.edited")
-        return "shown"
-
-    def _hush(self, target: Target, adapter: Adapter, error: NotTaken) -> None:
-        """Small signs are the first to keep a pause that the platform asks for."""
-        if error.retry_after is not None:
-            now = self._clock.monotonic()
-            self._pacer(target.instance, adapter).hush(target.chat, now, now + error.retry_after)
-
-    def _book(self, target: Target, adapter: Adapter) -> None:
-        pacer = self._pacer(target.instance, adapter)
-        pacer.book(target.chat, self._clock.monotonic(), group=self._is_group(target))
-
-    def editor(self, target: Target) -> EditingAdapter | None:
-        """The target's adapter, if an answer can grow there."""
-        adapter = self._adapters.get(target.instance)
-        if isinstance(adapter, EditingAdapter) and adapter.capabilities.edits:
-            return adapter
-        return None
-
-    async def _record(self, job: Job) -> None:
-        """Commit what happened, however long the store is away: this is the only memory of it."""
-        while True:
-            try:
-                await self._store.write(job)
-            except StoreUnavailable:
-                await self._store.wait_healthy()
-                await self._clock.sleep(0.2)
-            else:
-                return
 
 
 async def _bring(adapter: Adapter, row: OutboxRow) -> Receipt:

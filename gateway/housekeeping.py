@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from gateway import retention, wiring
+from gateway import books, retention
 from gateway.core import Core
 from gateway.disk import low, measure
 from gateway.settings import Retention
@@ -47,7 +47,7 @@ class Housekeeping:
         rules = self._core.settings.current().get("retention", Retention)
         gateway_rules = retention.Rules(rules.inbox_raw, rules.outbox, rules.dead_letters)
         now = self._clock.time()
-        theirs = wiring.pruners(now, steps=rules.steps, usage=rules.usage)
+        theirs = books.pruners(now, steps=rules.steps, usage=rules.usage)
         for job in (retention.prune(now, gateway_rules), *theirs):
             while (await self._core.store.write(job))[0]:
                 await self._clock.sleep(_PAUSE)

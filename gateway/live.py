@@ -13,8 +13,8 @@ from typing import Literal
 
 import structlog
 
-from gateway.delivery import Delivery, Grown
 from gateway.outbox import Draft
+from gateway.signs import Grown, Signs
 from hermes.adapter import EditingAdapter, Piece
 from hermes.agent import TextDelta, TextReset, ToolStarted, TurnUpdate
 from hermes.clock import Clock
@@ -105,20 +105,20 @@ class LiveView:
 
     def __init__(
         self,
-        delivery: Delivery,
+        signs: Signs,
         clock: Clock,
         rules: LiveRules,
         target: Target,
         turn_id: str,
         say: Callable[..., str],
     ) -> None:
-        self._delivery = delivery
+        self._signs = signs
         self._clock = clock
         self._target = target
         self._turn_id = turn_id
         self._say = say
         self._sketch = Sketch(rules.progress)
-        self._adapter: EditingAdapter | None = delivery.editor(target) if rules.on else None
+        self._adapter: EditingAdapter | None = signs.editor(target) if rules.on else None
         self._news = asyncio.Event()
         self._shown: Piece | None = None
         self._call: asyncio.Task[None] | None = None
@@ -186,7 +186,7 @@ class LiveView:
         if self.message_id is None:
             grown = await self._begin(piece)
         else:
-            grown = await self._delivery.edit_live(self._target, self.message_id, piece)
+            grown = await self._signs.edit_live(self._target, self.message_id, piece)
         self._gone = grown == "gone"
         if grown == "shown":
             self._shown = piece
@@ -196,7 +196,7 @@ class LiveView:
     async def _begin(self, piece: Piece) -> Grown:
         key = f"{self._turn_id}:live:{int(self._began * 1000)}"
         try:
-            self.message_id = await self._delivery.begin_live(
+            self.message_id = await self._signs.begin_live(
                 Draft(key, self._target, piece, "live", self._turn_id)
             )
         except AdapterError as error:

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from gateway.active import ActiveTurn, TurnWork
 from gateway.busy import gathered
 from gateway.commands import parse_command
 from gateway.ledger import InboxRow
-from gateway.turns import ActiveTurn, TurnWork
 
 __all__ = ["Mailbox"]
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from gateway.delivery import Delivery
+from gateway.signs import Signs
 from hermes.clock import Clock
 from hermes.events import Target
 
@@ -19,21 +19,21 @@ _EVERY = 4.5
 
 
 @asynccontextmanager
-async def showing_typing(delivery: Delivery, targets: Sequence[Target], clock: Clock) -> AsyncIterator[None]:
+async def showing_typing(signs: Signs, targets: Sequence[Target], clock: Clock) -> AsyncIterator[None]:
     """Keep the sign up for the time of the block. It never delays or fails what happens inside."""
     if not targets:
         yield
         return
-    task = asyncio.create_task(_keep(delivery, targets, clock), name="typing")
+    task = asyncio.create_task(_keep(signs, targets, clock), name="typing")
     try:
         yield
     finally:
         task.cancel()
 
 
-async def _keep(delivery: Delivery, targets: Sequence[Target], clock: Clock) -> None:
+async def _keep(signs: Signs, targets: Sequence[Target], clock: Clock) -> None:
     await clock.sleep(_AFTER)
     while True:
         for target in targets:
-            await delivery.typing(target)
+            await signs.typing(target)
         await clock.sleep(_EVERY)

@@ -16,11 +16,11 @@ from typing import Literal
 import structlog
 
 from gateway import ledger, outbox
+from gateway.active import TurnWork
 from gateway.busy import gathered
 from gateway.ledger import InboxRow
 from gateway.parts import Parts
 from gateway.sessions import Sessions, is_control
-from gateway.turns import TurnWork
 from hermes.agent import SessionSpec, UnfinishedTurn
 
 __all__ = ["Ending", "Plan", "ResumeRules", "plan", "recover"]

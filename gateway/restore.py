@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway import swap, wiring
+from gateway import books, swap
 from gateway.archive import SCOPE, SPARE_BYTES, Manifest, unpack
 from gateway.config.environment import parse_env
 from gateway.kept import ASIDE, unused
@@ -51,12 +51,12 @@ def restore(home: Home, archive: Path, *, resend: bool) -> Restored:
     with _staged(home) as fresh:
         manifest = unpack(archive, fresh)
         _check_versions(archive, manifest.schemas, manifest.hermes)
-        before = wiring.counts(home.state) if home.state.exists() else {}
+        before = books.counts(home.state) if home.state.exists() else {}
         dropped = stopped = 0
         if (fresh / "state.db").exists():
-            _check_versions(archive, wiring.look_at_copy(fresh / "state.db"), manifest.hermes)
+            _check_versions(archive, books.look_at_copy(fresh / "state.db"), manifest.hermes)
             dropped, stopped = _make_fit(Home(fresh), manifest.at, resend=resend)
-        after = wiring.counts(fresh / "state.db") if (fresh / "state.db").exists() else {}
+        after = books.counts(fresh / "state.db") if (fresh / "state.db").exists() else {}
         left_out = _missing_secrets(home, manifest)
         keep = {name for name in (".env",) if manifest.left_out}
         keep |= {"workspace"} if not (fresh / "workspace").exists() else set()
@@ -72,16 +72,16 @@ def go_back(home: Home, copy: Path) -> Restored:
     if not copy.is_file():
         raise HermesError(f"There is no {copy}.")
     with _staged(home) as fresh:
-        _check_versions(copy, wiring.look_at_copy(copy), None)
+        _check_versions(copy, books.look_at_copy(copy), None)
         _check_room(home, copy)
         at = copy.stat().st_mtime
         shutil.copyfile(copy, fresh / "state.db")
         (fresh / "state.db").chmod(0o600)
         if (home.root / "agents").is_dir():
             shutil.copytree(home.root / "agents", fresh / "agents", symlinks=True)
-        before = wiring.counts(home.state) if home.state.exists() else {}
+        before = books.counts(home.state) if home.state.exists() else {}
         dropped, stopped = _make_fit(Home(fresh), at, resend=False)
-        lost = _lost(before, wiring.counts(fresh / "state.db"))
+        lost = _lost(before, books.counts(fresh / "state.db"))
         aside = _put(home, fresh, ["state.db", *_SIDE_FILES, "agents"])
     return Restored(at, None, aside, dropped, stopped, (), lost)
 
@@ -97,7 +97,7 @@ def _staged(home: Home) -> Iterator[Path]:
 
 
 def _check_versions(source: Path, schemas: Mapping[str, int], hermes: str | None) -> None:
-    known = wiring.known_schemas()
+    known = books.known_schemas()
     for part, found in schemas.items():
         if found > known.get(part, 0):
             by = f"Hermes {hermes}, a newer one" if hermes else "a newer Hermes"
@@ -117,8 +117,8 @@ def _make_fit(fresh: Home, at: float, *, resend: bool) -> tuple[int, int]:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
     now = time.time()
     why = f"interrupted by a restore of what was there at {when}"
-    jobs = [] if resend else [_close_open(why, now), wiring.close_turns(why, now)]
-    results = asyncio.run(wiring.make_fit(fresh, *jobs))
+    jobs = [] if resend else [_close_open(why, now), books.close_turns(why, now)]
+    results = asyncio.run(books.make_fit(fresh, *jobs))
     return results[0] if results else (0, 0)
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 import structlog
 
 from gateway import ledger, outbox
+from gateway.active import ActiveTurn, TurnWork
 from gateway.answers import Answers, Surroundings
 from gateway.busy import is_same_place, pause_for
 from gateway.commands import COMMANDS, Reply, parse_command
@@ -26,7 +27,7 @@ from gateway.modes import Modes
 from gateway.parts import Parts
 from gateway.rights import rank
 from gateway.settings import Busy
-from gateway.turns import ActiveTurn, Turns, TurnWork
+from gateway.turns import Turns
 from hermes.agent import SessionSpec, TurnInput
 from hermes.events import Event, Target
 from hermes.failpoint import reached

@@ -15,17 +15,16 @@ and is run again once the store is back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from dataclasses import replace
 
 import structlog
 
 from gateway import ledger, outbox
-from gateway.albums import albums, as_one
+from gateway.active import ActiveTurn, TurnWork, input_of
+from gateway.albums import albums
 from gateway.composing import Content, numbered
-from gateway.feeds import Feed
 from gateway.ledger import InboxRow, InboxState
 from gateway.live import LiveView
 from gateway.outbox import Draft, OutboxRow
@@ -33,122 +32,19 @@ from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from gateway.probation import Probation
 from gateway.replies import Replies
-from hermes.agent import (
-    Agent,
-    GivenFile,
-    SessionSpec,
-    Steering,
-    TurnEnded,
-    TurnInput,
-    TurnOutcome,
-    TurnRequest,
-    TurnUpdate,
-)
+from hermes.agent import Agent, TurnEnded, TurnInput, TurnOutcome, TurnRequest
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.events import Target
 from hermes.failpoint import reached
 from hermes.messages import Usage
 from hermes.store import Job
 
-__all__ = ["ANSWER_KEPT", "ActiveTurn", "TurnWork", "Turns"]
+__all__ = ["ANSWER_KEPT", "Turns"]
 
 log = structlog.get_logger("gateway.turns")
 
 ANSWER_KEPT = 600.0
 """Seconds that a finished answer is kept in memory while it cannot be committed."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnWork:
-    """What a turn is made of. redo: what the last turn was asked, which this one takes the place of.
-
-    shown: the messages in which that one's answer stands; the new one is shown in them.
-    starts: of a turn that was open on disk.
-    """
-
-    turn_id: str
-    spec: SessionSpec
-    rows: tuple[InboxRow, ...]
-    resumed: bool = False
-    redo: TurnInput | None = None
-    shown: tuple[str, ...] = ()
-    last_start: bool = False
-
-    def targets(self) -> tuple[Target, ...]:
-        """Where the answer goes: as the last event says."""
-        return self.rows[-1].event.reply_to
-
-    def is_for_a_bot(self) -> bool:
-        """Whether no person has a part in it."""
-        return all(row.event.sender.is_bot for row in self.rows)
-
-
-async def _nothing_comes(_: InboxRow) -> tuple[GivenFile, ...]:
-    return ()
-
-
-@dataclass(slots=True, eq=False)
-class ActiveTurn:
-    """A turn that runs: the `TurnIO` its agent is lent.
-
-    stop_rows: /stop commands that its end answers. said: messages that shall join it; joined: those that did.
-    files: what came with its messages, by row, once it is here; bringing: what fetches them for `said`.
-    """
-
-    work: TurnWork
-    feeds: tuple[Feed, ...]
-    on_step: Callable[[], None]
-    say: Callable[..., str]
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
-    stop_rows: list[InboxRow] = field(default_factory=list)
-    closing: bool = False
-    live: LiveView | None = None
-    said: list[InboxRow] = field(default_factory=list)
-    joined: list[InboxRow] = field(default_factory=list)
-    files: dict[int, tuple[GivenFile, ...]] = field(default_factory=dict)
-    bring: Callable[[InboxRow], Awaitable[tuple[GivenFile, ...]]] = _nothing_comes
-    bringing: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def hear(self, row: InboxRow) -> None:
-        """A message is said to the turn; it joins when its files are here, and what comes after it waits for that."""
-        self.said.append(row)
-        if row.event.attachments:
-            task = asyncio.create_task(self._brought(row), name=f"files {row.id}")
-            self.bringing.add(task)
-            task.add_done_callback(self.bringing.discard)
-
-    async def _brought(self, row: InboxRow) -> None:
-        self.files[row.id] = await self.bring(row)
-
-    async def let_go(self) -> None:
-        """Nothing is fetched for the turn any more."""
-        tasks = list(self.bringing)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def steered(self) -> Steering | None:
-        rows = list(takewhile(lambda r: not r.event.attachments or r.id in self.files, self.said))
-        if not rows:
-            return None
-        self.said = self.said[len(rows) :]
-        self.joined += rows
-        inputs = tuple(self._said(group) for group in albums(rows))
-        return Steering(inputs, ledger.begin(self.work.turn_id, [r.id for r in rows]))
-
-    def _said(self, group: Sequence[InboxRow]) -> TurnInput:
-        """What a message says to the turn; a new version of one of the turn's own says that it is one."""
-        words = _input(group, self.files)
-        return replace(words, text=self.say("edited", text=words.text)) if group[0].event.edited else words
-
-    def emit(self, update: TurnUpdate) -> None:
-        if self.live is not None:
-            self.live.put(update)
-        for feed in self.feeds:
-            feed.put(update)
-
-    def step_stored(self) -> None:
-        self.on_step()
 
 
 class _Interrupted(Exception):
@@ -220,7 +116,7 @@ class Turns:
         started(active)
         try:
             async with self._agents.at_work(work.spec) as agent:
-                async with showing_typing(self._delivery, self._targets(work), self._clock):
+                async with showing_typing(self._delivery.signs, self._targets(work), self._clock):
                     if not work.resumed:  # else they stand in its first step
                         await self._fetch(active)
                     request = self._request(active)
@@ -252,14 +148,16 @@ class Turns:
     async def _growing(self, active: ActiveTurn) -> AsyncIterator[None]:
         """The answer grows at its target for the time of the block, where it has just one that can show it."""
         targets = self._targets(active.work)
-        if len(targets) != 1 or self._delivery.editor(targets[0]) is None:
+        if len(targets) != 1 or self._delivery.signs.editor(targets[0]) is None:
             yield
             return
         turn_id = active.work.turn_id
         known = next(iter(active.work.shown), None)
         if active.work.resumed:
             known = await outbox.live_message(self._store, turn_id)
-        active.live = LiveView(self._delivery, self._clock, self._live(), targets[0], turn_id, self._say)
+        active.live = LiveView(
+            self._delivery.signs, self._clock, self._live(), targets[0], turn_id, self._say
+        )
         active.live.start(known)
         try:
             yield
@@ -276,7 +174,7 @@ class Turns:
 
     def _request(self, active: ActiveTurn) -> TurnRequest:
         work = active.work
-        inputs = tuple(_input(group, active.files) for group in albums(work.rows))
+        inputs = tuple(input_of(group, active.files) for group in albums(work.rows))
         if work.redo is not None:
             last, again = inputs[-1], work.redo
             files = (*again.files, *last.files)
@@ -432,21 +330,6 @@ class Turns:
 
     def _compose(self, targets: Sequence[Target], text: str, key: str) -> list[Draft]:
         return self._delivery.compose(targets, text, key) if text else []
-
-
-def _input(group: Sequence[InboxRow], files: Mapping[int, tuple[GivenFile, ...]]) -> TurnInput:
-    row = as_one(group)
-    event = row.event
-    return TurnInput(
-        event.text,
-        event.sender.id,
-        event.sender.name or event.sender.username or "",
-        event.sent_at or row.received_at,
-        event.untrusted,
-        event.quoted,
-        event.history,
-        tuple(file for part in group for file in files.get(part.id, ())),
-    )
 
 
 def _closings(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway import wiring
+from gateway import books, wiring
 from gateway.config.live import LiveSettings
 from gateway.config.loading import load
 from gateway.core import Core, Platforms, join
@@ -139,7 +139,7 @@ async def rig(
     snapshot = await asyncio.to_thread(load, home, SCHEMA, {})
     # Taken down also when the start itself fails: the store's threads would keep the run from ending.
     async with AsyncExitStack() as stack:
-        store = await wiring.open_store(home)
+        store = await books.open_store(home)
         stack.push_async_callback(store.aclose)
         settings = LiveSettings(home, SCHEMA, snapshot, environ={})
         fixed = None if as_configured else model

@@ -43,7 +43,7 @@ def backup(
     from gateway.backup import Wish, make
     from gateway.home import HomeLock, check_ours, prepare
     from gateway.kept import database_copy
-    from gateway.wiring import copy_online
+    from gateway.books import copy_online
 
     home = Home(default_home())
     if not home.root.is_dir():

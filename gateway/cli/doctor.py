@@ -79,7 +79,7 @@ def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:
 
 
 def _store(home: Home, *, fix: bool) -> list[Finding]:
-    from gateway.wiring import examine
+    from gateway.books import examine
 
     try:
         return run(examine(home, fix=fix))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from gateway import wiring
+from gateway import books
 from gateway.control import Handler
 from gateway.handlers.running import Running
 from gateway.kept import database_copy
@@ -21,7 +21,7 @@ def operations(gateway: Running) -> Mapping[str, Handler]:
     async def copy(_: JSONObject) -> JSONObject:
         home = Home(gateway.core.settings.current().home)
         target = database_copy(home)
-        await asyncio.to_thread(wiring.copy_online, home.state, target)
+        await asyncio.to_thread(books.copy_online, home.state, target)
         return {"path": str(target)}
 
     return {"backup.copy": copy}

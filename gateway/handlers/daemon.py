@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway import wiring
+from gateway import books
 from gateway.control import Handler
 from gateway.handlers.running import Running
 from hermes.errors import HermesError
@@ -36,7 +36,7 @@ class _Operations:
 
     async def doctor(self, _: JSONObject) -> JSONObject:
         home = Home(self._gateway.core.settings.current().home)
-        return {"findings": await wiring.look_at_store(self._gateway.core.store, home)}
+        return {"findings": await books.look_at_store(self._gateway.core.store, home)}
 
     async def stop(self, _: JSONObject) -> JSONObject:
         self._gateway.stopped.ask("asked")

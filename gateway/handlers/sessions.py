@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from gateway import wiring
+from gateway import books
 from gateway.control import Handler
 from gateway.handlers.request import number, text, texts
 from gateway.handlers.running import Running
@@ -53,7 +53,7 @@ class _Operations:
     async def page(self, request: JSONObject) -> JSONObject:
         """A piece of a transcript, for exports: the lines after message `after`, and the session at the first."""
         wanted, after = text(request, "session"), int(request.get("after") or 0)
-        lines = await wiring.session_page(self._gateway.core.store, wanted, after)
+        lines = await books.session_page(self._gateway.core.store, wanted, after)
         answer: JSONObject = {"last": lines[-1][0] if lines else after, "lines": [line for _, line in lines]}
         return {**answer, "session": await self._facts(wanted)} if not after else answer
 
@@ -61,7 +61,7 @@ class _Operations:
         wanted = text(request, "session")
         await self._facts(wanted)
         try:
-            job = wiring.rename_session(wanted, text(request, "title"))
+            job = books.rename_session(wanted, text(request, "title"))
         except ValueError as error:
             raise HermesError(str(error)) from error
         (title,) = await self._gateway.core.store.write(job)
@@ -81,7 +81,7 @@ class _Operations:
         home = Home(core.settings.current().home)
         wanted = list(dict.fromkeys(texts(request, "sessions")))
         await core.thinking.behind.wait_written()
-        found, copies = await wiring.forget_sessions(core.store, home, wanted, time.time())
+        found, copies = await books.forget_sessions(core.store, home, wanted, time.time())
         for key in {gone.key for gone in found}:
             await core.agents.drop(key)
         return {"sessions": wanted, "copies": [str(copy) for copy in copies]}

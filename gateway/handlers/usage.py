@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway import wiring
+from gateway import books
 from gateway.control import Handler
 from gateway.day import midnight
 from gateway.handlers.request import number, texts
@@ -23,6 +23,6 @@ def operations(gateway: Running) -> Mapping[str, Handler]:
         core = gateway.core
         days, by = number(request, "days", 30, _MOST_DAYS), texts(request, "by")
         since = midnight(days_ago=days - 1)
-        return {"rows": await wiring.usage_report(core.store, core.settings.current(), since, by)}
+        return {"rows": await books.usage_report(core.store, core.settings.current(), since, by)}
 
     return {"usage.report": report}

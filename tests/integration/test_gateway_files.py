@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gateway import wiring
+from gateway import books
 from hermes.adapter import Capabilities
 from hermes.agent import TurnEnded
 from hermes.errors import AdapterError, Gone, NotTaken, Unreachable
@@ -323,7 +323,7 @@ async def test_a_forgotten_conversation_takes_the_files_along_that_nobody_else_h
         await g.core.thinking.behind.wait_written()
         ((session,),) = await g.rows("SELECT id FROM sessions WHERE chat = '1'")
         assert len(kept(g.home)) == 2
-        await wiring.forget_sessions(g.core.store, g.home, [session], 1e12)
+        await books.forget_sessions(g.core.store, g.home, [session], 1e12)
         (left,) = kept(g.home)
         assert left.read_bytes() == PNG + b"both"
         for path in g.home.root.rglob("*"):

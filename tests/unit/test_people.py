@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from gateway.books import open_store
 from gateway.codes import CODE_LIFE, MOST_CODES, Codes
 from gateway.door import DoorRules, Standing, judge
 from gateway.pairing import Pairings
 from gateway.people import MOST_ACCOUNTS, Account, NotJoined, People, places_seen_from
 from gateway.rights import Rights
-from gateway.wiring import open_store
 from hermes.events import Sender
 from hermes.home import Home
 from tests.gatewayrig import message
