@@ -98,6 +98,12 @@ def asks(token: str, more: str = "") -> str:
     return f"{token} {more}[[text=done {token}.]]"
 
 
+def asks_slowly(token: str) -> str:
+    """A message whose answer grows in its chat: each part of it but the first is without the token."""
+    text = f"{token} is what was asked, and this is an answer that takes its time, " * 2 + f"done {token}."
+    return f"{token} [[chunks=8]][[every=150]][[text={text}]]"
+
+
 class House:
     """Everything of one scene. `port` stays the same through all lives of the daemon."""
 

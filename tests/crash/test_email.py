@@ -1,4 +1,6 @@
-"""The daemon is killed all along a mail's way; each mail gets one answer, and what may have gone out twice has one name.
+"""The daemon is killed all along the way of two mails of one thread; each gets one answer, the first one first.
+
+What may have gone out twice has one name.
 
 SMTP cannot be asked whether a mail was taken: a kill at that moment costs one marked copy under the same Message-ID
 (`resend`), or one reported loss (`drop`).
@@ -17,7 +19,7 @@ from typing import Any
 from tests.crash.daemon import Daemon
 from tests.crash.house import asks, problem_of, token_of
 from tests.integration.mail_desk import Post, mail
-from tests.peers.mail import Dovecot, SmtpPeer
+from tests.peers.mail import Dovecot, SentMail, SmtpPeer
 from tests.peers.model import ModelPeer
 
 WAY = ("intake.parsed", "ledger.accepted", "outbox.claimed", "outbox.sent")
@@ -33,6 +35,7 @@ class Home:
         self.said: list[str] = []
         self.excused: Counter[str] = Counter()
         self.tokens: list[str] = []
+        self.writers: dict[str, str] = {}
         self.daemon: Daemon | None = None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -53,10 +56,14 @@ class Home:
         (folder / "config.yaml").write_text(json.dumps(config))
 
     async def write(self) -> None:
-        """Somebody writes the next mail."""
-        token = f"m-mail-{len(self.tokens) + 1}"
-        self.tokens.append(token)
-        await self.post.deliver(mail(asks(token), Message_ID=f"<{token}@far.test>", From=f"{token}@far.test"))
+        """Somebody writes two mails, the second at once behind the first, to which it belongs."""
+        first, second = (f"m-mail-{len(self.tokens) + n}" for n in (1, 2))
+        self.tokens += [first, second]
+        self.writers |= dict.fromkeys((first, second), f"{first}@far.test")
+        heads = {"Message_ID": f"<{first}@far.test>", "From": self.writers[first]}
+        await self.post.deliver(mail(asks(first), **heads))
+        heads |= {"Message_ID": f"<{second}@far.test>", "In_Reply_To": f"<{first}@far.test>"}
+        await self.post.deliver(mail(asks(second), **heads))
 
     async def live(self, failpoint: str | None = None) -> Daemon:
         """Begin a life."""
@@ -85,8 +92,12 @@ class Home:
             return connection.execute(sql).fetchall()
 
     def shown(self, token: str) -> list[str]:
-        """The answers that went to who wrote that mail."""
-        return [m.text for m in self.post.smtp.to(f"{token}@far.test")]
+        """The answers to that mail."""
+        return [m.text for m in self.sent(token)]
+
+    def sent(self, token: str) -> list[SentMail]:
+        """The mails that answer it."""
+        return [m for m in self.post.smtp.to(self.writers[token]) if token_of(m.text) == token]
 
     def check(self) -> None:
         """One answer for each mail, but for what a kill at `sending` excuses."""
@@ -104,8 +115,12 @@ class Home:
         assert dropped == (set(self.excused) if self.mode == "drop" else set())
         assert not dropped or "state=dropped" in "".join(self.said)
         for token in self.tokens:
-            names = {m.mail["Message-ID"] for m in self.post.smtp.to(f"{token}@far.test")}
+            names = {m.mail["Message-ID"] for m in self.sent(token)}
             assert len(names) <= 1, f"{token}: {names}"
+        for writer in set(self.writers.values()):
+            answered = dict.fromkeys(token_of(m.text) for m in self.post.smtp.to(writer))
+            wanted = [t for t in self.tokens if self.writers[t] == writer and t in answered]
+            assert list(answered) == wanted, f"out of order: {answered}"
         assert self.rows("SELECT state, count(*) FROM inbox GROUP BY state") == [
             ("answered", len(self.tokens))
         ]

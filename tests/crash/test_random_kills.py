@@ -9,10 +9,7 @@ from itertools import count
 import pytest
 
 from tests.crash.daemon import DaemonEnded
-from tests.crash.house import House, MakeHouse, asks, asks_tools, token_of
-
-GROWS = "[[chunks=8]][[every=150]]"
-"""The model speaks so slowly that the answer grows in its chat."""
+from tests.crash.house import House, MakeHouse, asks, asks_slowly, asks_tools, token_of
 
 KILLS = int(os.environ.get("CRASH_KILLS", "50" if "TEST_ALL" in os.environ else "30"))
 _MESSAGES_A_SECOND = 8.0
@@ -71,9 +68,8 @@ async def _flow(house: House, chance: random.Random) -> None:
             await asyncio.sleep(0.1)
         kind = chance.choice(("tg", "hook", "api"))
         token = f"m-{kind}-{number}"
-        text = chance.choice(
-            (asks(token), asks_tools(token), asks(token, "[[delay=300]]"), asks(token, GROWS))
-        )
+        ways = [asks(token), asks_tools(token), asks(token, "[[delay=300]]")]
+        text = chance.choice(ways if kind == "api" else [*ways, asks_slowly(token)])
         if kind == "tg":
             house.send_telegram(token, text, chat=100 + chance.randrange(_CHATS))
         elif kind == "hook":

@@ -23,6 +23,7 @@ WAY = (
     "outbox.sent",
     "outbox.sent",
 )
+OFFER = '[[tool=offer_choices {"choices": ["Yes", "No"]}]]'
 GROWING = " ".join(f"word{n}" for n in range(30))
 
 
@@ -130,18 +131,22 @@ async def test_killed_while_an_answer_grows(
     home = Home(tmp_path / "home", model_peer, slack_peer, "drop")
     try:
         await home.start("live.edited")
-        await slack_peer.push(f"[[chunks=30]][[every=150]][[text={GROWING}]]", "D1")
+        await slack_peer.push(f"{OFFER}[[chunks=30]][[every=150]][[text={GROWING}]]", "D1")
         await home.killed("live.edited")
         (part,) = slack_peer.texts("D1")
-        assert GROWING.startswith(part)
+        assert GROWING.startswith(part.rpartition("\n\n")[2])
         assert part != GROWING
+        await home.start("outbox.claimed")  # the last edit, which brings the buttons
+        await home.killed("outbox.claimed")
+        assert slack_peer.channels["D1"].messages[-1].buttons == []
         await (await home.start()).until_ready()
-        await slack_peer.wait_for(lambda: slack_peer.texts("D1") == [GROWING], 30.0)
+        await slack_peer.wait_for(lambda: bool(slack_peer.channels["D1"].messages[-1].buttons), 30.0)
         await home.stop()
     finally:
         if home.daemon is not None:
             await home.daemon.kill()
     assert slack_peer.texts("D1") == [GROWING]
+    assert slack_peer.channels["D1"].messages[-1].buttons == ["Yes", "No"]
     assert "live.left_over" not in "".join(home.said)
 
 
