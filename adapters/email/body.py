@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from email import message_from_bytes
 from email.message import Message
 
 from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, is_file, is_shown
 from adapters.email.headers import decoded_bytes, param, text_of
 from adapters.email.hypertext import shown_pictures, text_of_html
+from adapters.email.reader import read_mail
 from adapters.email.slim import slimmed
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import uu_blocks
@@ -130,7 +130,7 @@ def _attached_mail(part: Message, reading: _Reading, depth: int, section: str) -
 
 def mail_text(raw: bytes) -> str:
     """A mail that lies in another one, as people read it: whose it is, and all that it says."""
-    message = message_from_bytes(slimmed(raw))
+    message = read_mail(slimmed(raw))
     body = read_body(message, keep_quotes=True, exact=False)
     head = {name: scrub_surrogates(text_of(message, name)) for name in ("From", "To", "Date", "Subject")}
     lines = "\n".join(f"{name}: {value}" for name, value in head.items() if value)

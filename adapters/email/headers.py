@@ -25,6 +25,8 @@ __all__ = [
     "without_comments",
 ]
 
+_LONGEST = 4_096
+"""Characters: the standard library looks for each encoded word's end as far as the value goes."""
 _ID = re.compile(r"<([!-;=?-~]{1,300})>")
 _COMMENT = re.compile(r"\([^()]*\)")
 _CONTROL = re.compile("[\x00-\x1f\x7f\u0085\u2028\u2029]+")
@@ -60,9 +62,9 @@ def text_of(message: Message, name: str) -> str:
 
 
 def decoded(value: str) -> str:
-    """A header value with its encoded words decoded, on one line."""
+    """A header value with its encoded words decoded, on one line. What is longer than any that people read is cut."""
     try:
-        parts = decode_header(value)
+        parts = decode_header(value[:_LONGEST])
     except (MessageError, ValueError, LookupError, AssertionError):
         return value
     text = "".join(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from email import message_from_bytes
+
+from adapters.email.reader import read_mail
 
 __all__ = ["MOST_PARTS", "completed"]
 
@@ -36,7 +37,7 @@ def completed(beginning: bytes, headers: Mapping[int, bytes]) -> bytes:
 def _boundary(beginning: bytes) -> bytes | None:
     """What parts the mail's own parts, when the mail is not one itself."""
     ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := beginning.find(end)) >= 0]
-    head = message_from_bytes(beginning[: min(ends, default=0)])
+    head = read_mail(beginning[: min(ends, default=0)])
     if head.get_content_maintype() != "multipart":
         return None
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from email import message_from_bytes
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
@@ -17,6 +16,7 @@ from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
 from adapters.email.outline import completed
 from adapters.email.places import MailPlace
 from adapters.email.quoting import cut, is_forward, is_reply
+from adapters.email.reader import read_mail
 from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
 from adapters.email.trust import is_forged, is_genuine
@@ -105,7 +105,7 @@ def parse_mail(
 
 def _parse(seen: Seen, received: float | None, reading: Reading, place: MailPlace) -> Parsed:
     slim = slimmed(seen.raw)
-    message = message_from_bytes(completed(slim, seen.headers))
+    message = read_mail(completed(slim, seen.headers))
     froms = raw_values(message, "From")
     found = single_address(froms[0]) if len(froms) == 1 else None
     if found is None:

@@ -24,7 +24,7 @@ _WROTE = re.compile(
     r"^(?:On\b.{4,300}\bwrote|(?:Am|Den)\b.{4,300}\b(?:schrieb|skrev)\b.{0,120}|Le\b.{4,300}\ba [ée]crit"
     r"|El\b.{4,300}\bescribió|Il\b.{4,300}\bha scritto|Em\b.{4,300}\bescreveu|Op\b.{4,300}\bschreef\b.{0,120}"
     r"|W dniu\b.{4,300}\bnapisał.{0,20}|.{4,300}(?:写道|寫道|のメール|написал.{0,3})"
-    r"|\S.{0,200}<\S{3,200}@\S{3,200}>.{0,60})\s?[:：]$",
+    r"|\S.{0,200}<[^\s<>@]{1,200}@[^\s<>@]{3,200}>.{0,60})\s?[:：]$",
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(

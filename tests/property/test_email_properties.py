@@ -1,11 +1,13 @@
 """What holds for any bytes that come by mail, and for any answer that goes out."""
 
 import re
+import time
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml.html import fragment_fromstring
@@ -63,6 +65,33 @@ def test_the_mails_that_broke_other_readers_do_not_break_this_one() -> None:
         for cut_at in (len(raw), len(raw) // 2, len(raw) // 3):
             found = parse_mail(Seen(raw[:cut_at], len(raw)), 1.0, READING)
             assert not isinstance(found, Unparsable) or found.error.endswith("From address"), path.name
+            said = parse_mail(Seen(b"From: a@b.test\n" + _anonymous(raw[:cut_at]), len(raw)), 1.0, READING)
+            assert not isinstance(said, Unparsable), path.name
+            if isinstance(said, Event):
+                assert said.text.strip() or said.unsupported or said.attachments, path.name
+
+
+def _anonymous(raw: bytes) -> bytes:
+    """The mail without the lines that say who wrote it, so that it can be somebody's."""
+    lines = raw.splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.lower().startswith((b"from", b"return-path:")))
+
+
+SLOW: dict[str, bytes] = {
+    "said by somebody in brackets": b"\r\nhi\r\nx" + b"<" * 199 + b"@" * 199 + b">" * 199 + b"y\r\n> q\r\n",
+    "words that never end": b"Subject: " + b"=?a?q?" * 100_000 + b"\r\n\r\nhi",
+    "words that never end, folded": b"Subject: x" + b"\r\n =?a?q?" * 50_000 + b"\r\n\r\nhi",
+    "a parameter of semicolons": b'Content-Type: text/plain; a="' + b";" * 200_000 + b"\r\n\r\nhi",
+    "parameters": b"Content-Type: text/plain" + b"; a=b" * 100_000 + b"\r\n\r\nhi",
+    "comments in comments": b"Auto-Submitted: " + b"(" * 200_000 + b")" * 200_000 + b"\r\n\r\nhi",
+}
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_no_mail_of_less_than_a_megabyte_keeps_the_process_busy(kind: str) -> None:
+    began = time.process_time()
+    parse_mail(Seen(b"From: a@b.test\r\n" + SLOW[kind], 0), None, READING)
+    assert time.process_time() - began < 2.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=6), st.integers(0, 10_000))
