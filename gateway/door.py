@@ -118,12 +118,13 @@ def _rated(
 class RateBook:
     """Remembers, per sender, when messages were let through or will be (monotonic seconds).
 
-    Bounded: the senders heard least recently go first.
+    The parts of an album are one message: the first is booked. Bounded: the senders heard least recently go first.
     """
 
     def __init__(self, senders: int = 10_000) -> None:
         self._senders = senders
         self._times: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        self._albums: OrderedDict[tuple[str, str], tuple[str, float]] = OrderedDict()
 
     def slot(self, who: tuple[str, str], rate: Rate, now: float) -> tuple[float, int]:
         """When the next message of `who` may pass, and how many of his already wait for later."""
@@ -137,8 +138,17 @@ class RateBook:
             return now, deferred
         return max(now, times[-rate.count] + rate.seconds), deferred
 
-    def book(self, who: tuple[str, str], at: float) -> None:
+    def joined(self, who: tuple[str, str], album: str | None) -> float | None:
+        """When the part of the album that is booked passes; `None`: this one is its first."""
+        known = self._albums.get(who) if album is not None else None
+        return known[1] if known is not None and known[0] == album else None
+
+    def book(self, who: tuple[str, str], at: float, album: str | None = None) -> None:
         """A message of `who` passes at `at`."""
+        if album is not None:
+            self._albums[who] = album, at
+            if len(self._albums) > self._senders:
+                self._albums.popitem(last=False)
         times = self._times.setdefault(who, deque())
         times.append(at)
         self._times.move_to_end(who)
@@ -147,6 +157,8 @@ class RateBook:
 
     def unbook(self, who: tuple[str, str], at: float) -> None:
         """The message of `who` that was booked for `at` was not taken."""
+        if self._albums.get(who, ("", None))[1] == at:
+            del self._albums[who]
         times = self._times.get(who)
         if times is not None and at in times:
             times.remove(at)

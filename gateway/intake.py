@@ -174,12 +174,18 @@ class InstanceIntake:
         who = (self._instance, event.sender.id)
         booked = (self._instance, f"{event.sender.id}\0command") if control else who
         passed = p.clock.monotonic()  # the book must not be confused by a wall clock that is set back
-        slot, deferred = (passed, 0) if rules.rate is None else p.rates.slot(booked, rules.rate, passed)
+        album = None if event.edited else event.album
+        joined = p.rates.joined(booked, album)
+        if joined is not None:
+            slot, deferred = max(joined, passed), 0
+        else:
+            slot, deferred = (passed, 0) if rules.rate is None else p.rates.slot(booked, rules.rate, passed)
         standing = self._standing(event, now + slot - passed, deferred)
         decision = judge(event, rules, standing, now, control=control)
-        if decision.kind == "accepted" and rules.rate is not None and event.admitted is None:
+        is_rated = rules.rate is not None and event.admitted is None and joined is None
+        if decision.kind == "accepted" and is_rated:
             at = slot if decision.not_before else passed
-            p.rates.book(booked, at)
+            p.rates.book(booked, at, album)
             undo.append(lambda: p.rates.unbook(booked, at))
         return decision
 

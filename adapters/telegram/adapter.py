@@ -85,8 +85,10 @@ class Telegram:
         ]
         if seen is not None:
             beside.append(asyncio.create_task(seen.run(), name=f"seen {name}"))
+        taking = Taking(reading, pressed, seen)
         try:
-            await self._listen(Taking(reading, pressed, seen), intake, troubles)
+            await taking.remember(intake, self._context.clock)
+            await self._listen(taking, intake, troubles)
         finally:
             for task in beside:
                 task.cancel()

@@ -1,7 +1,7 @@
 """Albums: several messages of one person, sent at once, of which one has the caption.
 
 Each comes as an update of its own. In a group our name stands in that caption alone, so what speaks to us in one part
-does so in all; a part that came in an earlier batch than the caption is not seen to.
+does so in all. Parts that came before the caption were not for us then: they are remembered, and come again with it.
 """
 
 from __future__ import annotations
@@ -15,28 +15,43 @@ __all__ = ["Albums"]
 
 _MOST = 256
 """Albums that are remembered; their parts come within seconds."""
+_PARTS = 10
+"""Parts of one: https://core.telegram.org/bots/api#sendmediagroup"""
+
+_Name = tuple[str, str, str]
 
 
 class Albums:
-    """The newest albums that speak to us."""
+    """The newest albums: those that speak to us, and the parts of those that do not so far."""
 
     def __init__(self) -> None:
-        self._ours: dict[tuple[str, str, str], None] = {}
+        self._ours: dict[_Name, None] = {}
+        self._others: dict[_Name, list[Event]] = {}
 
     def addressed(self, items: Sequence[Parsed]) -> list[Parsed]:
-        """The items, with the parts of such albums addressed."""
+        """The items, with the parts of albums that speak to us addressed; before one, its parts of earlier batches."""
         for item in items:
-            if isinstance(item, Event) and item.addressed and item.album is not None:
-                self._ours[_name(item, item.album)] = None
-        while len(self._ours) > _MOST:
-            del self._ours[next(iter(self._ours))]
-        return [self._part(item) for item in items]
+            if isinstance(item, Event) and item.addressed and (name := _name(item)) is not None:
+                self._ours[name] = None
+        found = [part for item in items for part in self._parts(item)]
+        for known in (self._ours, self._others):
+            while len(known) > _MOST:
+                del known[next(iter(known))]
+        return found
 
-    def _part(self, item: Parsed) -> Parsed:
-        if not isinstance(item, Event) or item.addressed or item.album is None:
-            return item
-        return replace(item, addressed=True) if _name(item, item.album) in self._ours else item
+    def _parts(self, item: Parsed) -> list[Parsed]:
+        name = _name(item) if isinstance(item, Event) else None
+        if not isinstance(item, Event) or name is None:
+            return [item]
+        if name in self._ours:
+            earlier = self._others.pop(name, [])
+            return [replace(part, addressed=True) for part in (*earlier, item)]
+        parts = self._others.setdefault(name, [])
+        if len(parts) < _PARTS:
+            parts.append(item)
+        return [item]
 
 
-def _name(event: Event, album: str) -> tuple[str, str, str]:
-    return event.chat, event.sender.id, album
+def _name(event: Event) -> _Name | None:
+    """Which album the message is a part of; a change of one begins nothing."""
+    return None if event.album is None or event.edited else (event.chat, event.sender.id, event.album)

@@ -7,29 +7,24 @@ chosen at random, so a remembered offset is dropped before that: https://core.te
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 
 from adapters.telegram.client import BotApi
 from adapters.telegram.parse import allowed_updates, update_id
-from adapters.telegram.taking import Taking
+from adapters.telegram.taking import Taking, stubbornly
 from adapters.troubles import Troubles
 from hermes import failpoint
 from hermes.adapter import Intake
 from hermes.clock import Clock
-from hermes.errors import (
-    AdapterError,
-    Conflict,
-    StoreUnavailable,
-)
+from hermes.errors import AdapterError, Conflict
 from hermes.events import Watermark
 
 __all__ = ["Offset", "Polling"]
 
-_T = TypeVar("_T")
 _log = structlog.get_logger("adapters.telegram")
 _OFFSET_AGE = 6 * 86400.0
 _LONGEST_PAUSE = 30.0
@@ -123,26 +118,17 @@ class Polling:
 
     async def _take(self, updates: Sequence[Any], intake: Intake) -> Offset:
         """Store a batch, however long it takes; return where to go on."""
+        if (moved := self._taking.moved(updates)) is not None:
+            await stubbornly(intake, self._clock, lambda: intake.take([], moved))
         items = self._taking.read(updates)
         failpoint.reached("intake.parsed")
         highest = max(number for update in updates if (number := update_id(update)) is not None)
         offset = Offset(highest + 1, self._clock.time())
         watermark = Watermark(self._reading.instance, self._name, offset.to_text())
-        verdicts = await self._stubbornly(intake, lambda: intake.take(items, watermark))
+        verdicts = await stubbornly(intake, self._clock, lambda: intake.take(items, watermark))
         failpoint.reached("intake.acknowledged")
         self._taking.taken(updates, items, verdicts)
         return offset
 
     async def _stored(self, intake: Intake) -> str | None:
-        return await self._stubbornly(intake, lambda: intake.read_watermark(self._name))
-
-    async def _stubbornly(self, intake: Intake, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """Ask the store until it answers; meanwhile nothing is polled and nothing is confirmed."""
-        pause = 1.0
-        while True:
-            try:
-                return await ask()
-            except StoreUnavailable:
-                intake.alive()
-                await self._clock.sleep(pause)
-                pause = min(5.0, pause * 1.5)
+        return await stubbornly(intake, self._clock, lambda: intake.read_watermark(self._name))

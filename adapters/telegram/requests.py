@@ -54,9 +54,11 @@ class Endpoint:
         return response
 
     async def _is_taken(self, taking: Taking, update: Any) -> bool:  # noqa: ANN401  JSON
-        items = taking.read([update])
+        moved, items = taking.moved([update]), taking.read([update])
         failpoint.reached("intake.parsed")
         try:
+            if moved is not None:
+                await self._intake.take([], moved)
             verdicts = await self._intake.take(items)
         except StoreUnavailable:
             return False

@@ -1,7 +1,7 @@
 """Conversations on Telegram through the installed daemon, and nothing that nobody asked for."""
 
 from tests.acceptance.house import HOOK_CHAT, House
-from tests.peers.model.script import says
+from tests.peers.model.script import ToolCall, calls, says
 
 GROUP, FORUM = -100500, -100600
 TOPIC = 77
@@ -29,6 +29,14 @@ async def test_conversations_over_two_lives(house: House) -> None:
     await telegram.wait_text(1, "echo: third")
     assert "first" not in str(house.asked()[1:])
 
+    model.script.add(calls(ToolCall("offer_choices", {"choices": ["Yes", "/new"]})), says("Shall I?"))
+    telegram.push_text("ask me", chat=6)
+    await telegram.wait_text(6, "Shall I?")
+    for _ in range(2):
+        telegram.push_press("/new", chat=6)
+    await telegram.wait_text(6, "/new")
+    await telegram.wait_for(lambda: len(telegram.world.callback_answers) == 2)
+
     telegram.push_text("nobody was spoken to", chat=GROUP, user=8)
     telegram.push_text("@peer_bot in the group", chat=GROUP, user=7)
     await telegram.wait_text(GROUP, "in the group")
@@ -52,7 +60,7 @@ async def test_conversations_over_two_lives(house: House) -> None:
     assert "third" in str(house.asked())
     await house.stop()
 
-    wanted = {1: 6, 2: 2, 3: 1, GROUP: 1}
+    wanted = {1: 6, 2: 2, 3: 1, 6: 2, GROUP: 1}
     assert {chat: len(house.texts(chat)) for chat in wanted} == wanted
     assert {chat for chat, _ in _sent(house)} == set(wanted)  # nobody else was written to
     assert len(_sent(house)) == sum(wanted.values())

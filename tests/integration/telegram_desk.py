@@ -16,7 +16,8 @@ from hermes.config import Network
 from hermes.errors import ConfigError, StoreUnavailable
 from hermes.events import Deleted, Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
 from hermes.files import StoredFile
-from hermes.testing import FakeClock
+from hermes.testing import FakeClock, ScriptedModel
+from tests.gatewayrig import OPEN, Rig, rig
 from tests.peers.telegram import TelegramPeer
 
 _PATIENCE = 20.0  # real seconds, so that what never comes ends a test
@@ -151,6 +152,22 @@ async def running(
         task.cancel()
         await asyncio.wait((task,))
         await adapter.aclose()
+
+
+@asynccontextmanager
+async def conversing(
+    root: Path, peer: TelegramPeer, model: ScriptedModel, config: str = OPEN, **keys: Any
+) -> AsyncIterator[Rig]:
+    """A gateway that hears the peer, and answers there."""
+    adapter = make_adapter(peer, **keys)
+    async with rig(root, model=model, platform=adapter, config=config) as g:
+        task = asyncio.create_task(adapter.run(g.core.intake("telegram")), name="run telegram")
+        try:
+            yield g
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
+            await adapter.aclose()
 
 
 async def pass_time(clock: FakeClock, seconds: float, done: Callable[[], bool]) -> float:

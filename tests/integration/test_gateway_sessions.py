@@ -360,6 +360,24 @@ async def test_over_the_rate_messages_wait_and_over_the_backlog_one_notice_is_gi
         assert await g.rows("SELECT count(*) FROM inbox WHERE state = 'waiting'") == [(1,)]
 
 
+async def test_TG_19_an_album_counts_as_one_message_against_the_rate(tmp_path: Path) -> None:
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "2/h", backlog: 1}')
+    async with rig(tmp_path / "home", config=config) as g:
+        sent = [
+            ("a", "look"),
+            ("a", "."),
+            ("a", "."),
+            (None, "two"),
+            ("b", "late"),
+            ("b", "."),
+            (None, "four"),
+        ]
+        kinds = [(await g.send(text, album=album)).kind for album, text in sent]
+        assert kinds == ["accepted"] * 6 + ["refused"]
+        one, two = await g.rows("SELECT not_before FROM inbox WHERE not_before > 0")
+        assert abs(one[0] - two[0]) < 60
+
+
 async def test_TG_12_a_flood_wait_parks_one_chat_and_no_other(tmp_path: Path) -> None:
     clock, adapter = FakeClock(), FakeAdapter()
     adapter.failures = [NotTaken("flood", retry_after=37)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from hermes.adapter import Receipt
 from hermes.events import Target
 from hermes.model import Completion
 from hermes.testing import Answer, FakeClock, ScriptedModel
-from tests.gatewayrig import OPEN, Rig, rig
-from tests.integration.telegram_desk import Desk, make_adapter, pass_time, running
+from tests.gatewayrig import OPEN
+from tests.integration.telegram_desk import Desk, conversing, make_adapter, pass_time, running
 from tests.integration.test_gateway_choices import offering
 from tests.integration.test_telegram_live import Slow
 from tests.integration.test_telegram_webhook import served
@@ -25,22 +24,6 @@ CHAT = Target("telegram", "5")
 GROUP = -1001
 TOPIC = 77
 CLOSED = OPEN.replace('"*"', '"7"')
-
-
-@asynccontextmanager
-async def conversing(
-    root: Path, peer: TelegramPeer, model: ScriptedModel, config: str = OPEN, **keys: Any
-) -> AsyncIterator[Rig]:
-    """A gateway that hears the peer, and answers there."""
-    adapter = make_adapter(peer, **keys)
-    async with rig(root, model=model, platform=adapter, config=config) as g:
-        task = asyncio.create_task(adapter.run(g.core.intake("telegram")), name="run telegram")
-        try:
-            yield g
-        finally:
-            task.cancel()
-            await asyncio.wait((task,))
-            await adapter.aclose()
 
 
 async def answered(peer: TelegramPeer, count: int) -> None:

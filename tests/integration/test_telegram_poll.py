@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 import structlog
 
 from hermes.errors import Unauthorized
 from hermes.events import Target
-from hermes.testing import FakeClock
-from tests.integration.telegram_desk import Desk, opened, pass_time, running
+from hermes.testing import FakeClock, ScriptedModel
+from tests.integration.telegram_desk import Desk, conversing, opened, pass_time, running
 from tests.peers.telegram import Fault, TelegramPeer, refusal, too_many
 
 OFFSET = "offset:424242"
@@ -256,3 +257,29 @@ async def test_updates_without_ids_do_not_make_a_storm(telegram_peer: TelegramPe
         await pass_time(clock, 60, lambda: False)
     assert len(telegram_peer.calls("getUpdates")) <= 8
     assert desk.states[-1][0] == "connecting"
+
+
+async def test_TG_25_a_group_that_becomes_a_supergroup_keeps_its_conversation(
+    tmp_path: Path, telegram_peer: TelegramPeer
+) -> None:
+    peer, model = telegram_peer, ScriptedModel()
+    home = tmp_path / "home"
+    async with conversing(home, peer, model) as g:
+        peer.push_text("@peer_bot first", -500, user=7)
+        await peer.wait_text(-500, "first")
+        peer.migrate(-500, -100777)
+        peer.push_text("@peer_bot second", -100777, user=7)
+        await peer.wait_text(-100777, "second")
+        await g.quiet()
+        assert "first" in str(model.requests[-1].messages)
+    peer.push_text("@peer_bot third", -100777, user=7)
+    async with conversing(home, peer, model) as g:
+        await peer.wait_text(-100777, "third")
+        await g.quiet()
+        assert "first" in str(model.requests[-1].messages)
+        assert len(await g.rows("SELECT DISTINCT session_key FROM inbox")) == 1
+    async with opened(peer) as adapter:
+        (piece,) = adapter.render("for the old id", Target("telegram", "-500"))
+        await adapter.send(Target("telegram", "-500"), piece, key="k")
+    assert peer.chats[-100777].texts()[-1] == "for the old id"
+    assert peer.violations == []

@@ -1,6 +1,10 @@
 """Small things beside the messages: reactions in and out, albums that speak to us in one of their parts."""
 
-from tests.integration.telegram_desk import Desk, running
+from pathlib import Path
+from typing import Any
+
+from hermes.testing import Answer, ScriptedModel
+from tests.integration.telegram_desk import Desk, conversing, running
 from tests.peers.telegram import TelegramPeer, refusal
 
 GROUP = -1001
@@ -70,3 +74,20 @@ async def test_TG_19_all_of_an_album_is_for_us_if_its_caption_is(telegram_peer: 
     assert [event.addressed for event in desk.events] == [True] * 4 + [False] * 2 + [True]
     assert [event.album for event in desk.events] == ["a"] * 5 + ["b", "a"]
     assert [event.text for event in desk.events if event.text] == ["compare"]
+
+
+async def test_TG_19_an_album_whose_caption_comes_last_is_one_message(
+    tmp_path: Path, telegram_peer: TelegramPeer
+) -> None:
+    peer = telegram_peer
+    named = [{"type": "mention", "offset": 0, "length": 9}]
+    parts: list[dict[str, Any]] = [{}, {"caption": "@peer_bot compare", "caption_entities": named}]
+    async with conversing(tmp_path / "home", peer, ScriptedModel([Answer("seen")])) as g:
+        for fields in parts:
+            peer.push_photo(b"x" * 9, GROUP, user=7, media_group_id="a", **fields)
+            await peer.wait_for(lambda: not peer.updates.waiting)
+        await peer.wait_text(GROUP, "seen")
+        await g.quiet()
+        rows = await g.rows("SELECT turn_id, json_array_length(event, '$.attachments') FROM inbox")
+        assert [files for _, files in rows] == [1, 1]
+        assert len({turn for turn, _ in rows}) == 1

@@ -88,6 +88,19 @@ def test_slots_follow_one_another_at_the_rate() -> None:
     assert book.slot(("t", "2"), rate, 100.0) == (100.0, 0)
 
 
+def test_the_parts_of_an_album_count_once() -> None:
+    book, who = RateBook(senders=2), ("t", "1")
+    assert book.joined(who, "a") is None
+    book.book(who, 5.0, "a")
+    assert (book.joined(who, "a"), book.joined(who, "b"), book.joined(who, None)) == (5.0, None, None)
+    assert book.joined(("t", "2"), "a") is None
+    book.unbook(who, 5.0)
+    assert book.joined(who, "a") is None
+    for n in range(3):
+        book.book(("t", str(n)), 1.0, "c")
+    assert [book.joined(("t", str(n)), "c") for n in range(3)] == [None, 1.0, 1.0]
+
+
 def test_the_rate_book_forgets_whom_it_heard_least_recently() -> None:
     book = RateBook(senders=2)
     for who in ("a", "b", "c"):
