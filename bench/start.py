@@ -18,7 +18,7 @@ from tests.peers.programs import peer_program
 __all__ = ["imports", "measure_memory", "measure_start", "measure_status"]
 
 _COMMON = [
-    *("asyncio", "uvloop", "aiohttp.web", "aiosqlite", "httpx", "httpcore", "pydantic"),
+    *("asyncio", "uvloop", "aiohttp.web", "aiosqlite", "pydantic"),
     *("ruamel.yaml", "structlog", "gateway.cli.serving", "gateway.app", "agent_core.models.transport"),
     *("adapters.terminal.adapter", "adapters.webhook.adapter"),
 ]

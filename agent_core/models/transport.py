@@ -1,20 +1,18 @@
-"""HTTP to one provider: the only file that knows the HTTP library.
-
-The library's transport is used without its client: cookies, redirects, authentication flows and decoding
-of text are not needed for one POST, and cost half of a request's CPU time.
-"""
+"""HTTP to one provider: the only file of the agent that knows the HTTP library."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import cast
 from urllib.parse import urlsplit
 
-import httpx
+import aiohttp
+import certifi
+from aiohttp.http_exceptions import ContentEncodingError
+from yarl import URL
 
 from agent_core.models.limits import Limits
 from hermes.config import Network
@@ -23,7 +21,9 @@ from hermes.errors import ModelError
 __all__ = ["Answer", "Transport"]
 
 _LARGEST_BODY = 32 * 1024 * 1024
-_POOL = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=30.0)
+_LARGEST_HEADER = 64 * 1024
+_KEPT = 30.0
+"""Seconds for which an idle connection is kept."""
 
 
 @contextmanager
@@ -31,28 +31,22 @@ def _translated(host: str) -> Iterator[None]:
     """Errors of the library and of the sockets under it become `ModelError`."""
     try:
         yield
+    except aiohttp.ConnectionTimeoutError as error:
+        raise ModelError(f"{host} could not be reached in time.", kind="timeout") from error
     except TimeoutError as error:
         raise ModelError(f"{host} did not answer in time.", kind="timeout") from error
-    except httpx.ConnectTimeout as error:
-        raise ModelError(f"{host} could not be reached in time.", kind="timeout") from error
-    except httpx.TimeoutException as error:
-        raise ModelError(f"{host} did not answer in time.", kind="timeout") from error
-    except httpx.ProxyError as error:
+    except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise ModelError(
             f"The proxy did not pass the request to {host}; check `network.proxy`.", kind="network"
         ) from error
-    except httpx.ConnectError as error:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            told = f"The certificate of {host} could not be verified; is it private, set `network.ca_file`."
-            raise ModelError(told, kind="config") from error
+    except aiohttp.ClientConnectorCertificateError as error:
+        told = f"The certificate of {host} could not be verified; is it private, set `network.ca_file`."
+        raise ModelError(told, kind="config") from error
+    except aiohttp.ClientConnectorError as error:
         raise ModelError(f"{host} could not be reached.", kind="network") from error
-    except httpx.UnsupportedProtocol as error:
-        raise ModelError(
-            f"The address of {host} must begin with http:// or https://.", kind="config"
-        ) from error
-    except httpx.DecodingError as error:
-        raise ModelError(f"{host} sent an answer that cannot be decoded.", kind="malformed") from error
-    except httpx.HTTPError as error:
+    except aiohttp.ClientError as error:
+        if isinstance(error.__cause__, ContentEncodingError):
+            raise ModelError(f"{host} sent an answer that cannot be decoded.", kind="malformed") from error
         raise ModelError(f"The connection to {host} was lost.", kind="network") from error
 
 
@@ -62,20 +56,15 @@ class Answer:
 
     status: int
     headers: Mapping[str, str]
-    _response: httpx.Response
+    _response: aiohttp.ClientResponse
     _timer: asyncio.Timeout
     _silence: float
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes. The time limit begins anew with each piece."""
         loop = asyncio.get_running_loop()
-        coded = self.headers.get("content-encoding", "identity") != "identity"
         self._timer.reschedule(loop.time() + self._silence)
-        # Decoding is rare (we ask for none), and the way around it is shorter.
-        source = (
-            self._response.aiter_bytes() if coded else cast("AsyncIterable[bytes]", self._response.stream)
-        )
-        async for chunk in source:
+        async for chunk in self._response.content.iter_any():
             self._timer.reschedule(loop.time() + self._silence)
             yield chunk
 
@@ -110,18 +99,30 @@ class Transport:
             **headers,
         }
         self._limits = limits
-        self._times = {"connect": limits.connect, "read": None, "write": limits.silence, "pool": None}
-        self._pool = self._open(_trust(network), network)
+        self._proxy = _proxy(network.proxy_for(self._host))
+        self._trust = _trust(network)
+        self._session: aiohttp.ClientSession | None = None
 
-    def _open(self, context: ssl.SSLContext, network: Network) -> httpx.AsyncHTTPTransport:
-        try:
-            return httpx.AsyncHTTPTransport(
-                verify=context, trust_env=False, limits=_POOL, proxy=network.proxy_for(self._host)
+    def _opened(self) -> aiohttp.ClientSession:
+        """The pool, which belongs to the loop that asks first."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT, ssl=self._trust),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, connect=self._limits.connect),
+                headers=self._headers,
+                max_line_size=_LARGEST_HEADER,
+                max_field_size=_LARGEST_HEADER,
             )
-        except (ImportError, ValueError) as error:
+        return self._session
+
+    def _address(self, path: str) -> URL:
+        url = _http_url(self._base + path)
+        if url is None:
             raise ModelError(
-                "`network.proxy` cannot be used: it must be an http:// or https:// address.", kind="config"
-            ) from error
+                f"The address of {self._host} must begin with http:// or https://.", kind="config"
+            )
+        return url
 
     @asynccontextmanager
     async def post(
@@ -145,28 +146,52 @@ class Transport:
     async def _ask(
         self, method: str, path: str, body: bytes | None, content_type: str = ""
     ) -> AsyncIterator[Answer]:
-        headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
-        request = httpx.Request(
-            method, self._base + path, headers=headers, content=body, extensions={"timeout": self._times}
-        )
         with _translated(self._host):
             async with asyncio.timeout(self._limits.first_byte) as timer:
-                response = await self._pool.handle_async_request(request)
+                response = await self._opened().request(
+                    method,
+                    self._address(path),
+                    data=body,
+                    headers=None if body is None else {"Content-Type": content_type},
+                    allow_redirects=False,
+                    proxy=self._proxy,
+                )
                 try:
-                    yield Answer(
-                        response.status_code, response.headers, response, timer, self._limits.silence
-                    )
+                    yield Answer(response.status, response.headers, response, timer, self._limits.silence)
                 finally:
-                    await response.aclose()
+                    if not response.content.at_eof():
+                        response.close()
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._pool.aclose()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+def _http_url(address: str) -> URL | None:
+    """The address as the library takes it, if it is one of http or https."""
+    try:
+        url = URL(address, encoded=True)
+    except ValueError:  # a port that is none, for one
+        return None
+    return url if url.scheme in ("http", "https") and url.host else None
+
+
+def _proxy(address: str | None) -> URL | None:
+    if address is None:
+        return None
+    url = _http_url(address)
+    if url is None:
+        raise ModelError(
+            "`network.proxy` cannot be used: it must be an http:// or https:// address.", kind="config"
+        )
+    return url
 
 
 def _trust(network: Network) -> ssl.SSLContext:
     """The well-known authorities and those of `network.ca_file`."""
-    context = httpx.create_ssl_context(trust_env=False)
+    context = ssl.create_default_context(cafile=certifi.where())
     if network.ca_file is not None:
         try:
             context.load_verify_locations(network.ca_file)
