@@ -16,6 +16,7 @@ from agent_core.agent import SessionAgent, SessionFacts, bounded
 from agent_core.choices import choose_model, chosen_model
 from agent_core.ending import compose
 from agent_core.loop import Gauge
+from agent_core.overflow import FILES_SHARE, cut_to
 from agent_core.parts import HostParts
 from agent_core.prompt import PromptParts, build_prompt
 from agent_core.settings import LLM, Agents, AgentSettings, Language
@@ -23,6 +24,7 @@ from agent_core.state import load_state
 from agent_core.steps import asked_again
 from agent_core.store import calls, sessions, transcript
 from hermes.agent import SessionInfo, SessionSpec, TurnInput, TurnState, UnfinishedTurn
+from hermes.errors import ModelError
 from hermes.messages import JSONObject
 from hermes.store import Job
 
@@ -93,6 +95,15 @@ class Host:
         if model not in self._gauges and len(self._gauges) >= _MOST_GAUGES:
             self._gauges.clear()
         return self._gauges.setdefault(model, Gauge())
+
+    def fitted(self, session: SessionSpec, texts: Sequence[str]) -> Sequence[str]:
+        """See `AgentHost.fitted`."""
+        live = self._live.get(session.key)
+        try:
+            model = self._parts.model(session.agent_id, live.model if live is not None else None)
+        except ModelError:  # the turn will say so
+            return texts
+        return cut_to(texts, int(model.window * FILES_SHARE), self._gauge(model.name).estimate.text)
 
     async def unfinished(self) -> Sequence[UnfinishedTurn]:
         """See `AgentHost.unfinished`."""

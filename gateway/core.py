@@ -248,7 +248,8 @@ def _keeping(g: _Ground) -> Keeping:
 
 def _fetching(g: _Ground, keeping: Keeping, readers: Readers) -> Fetching:
     room = Room(g.media, g.current.media, g.current.say, g.clock)
-    return Fetching(g.store, g.platforms.adapters, room, keeping, Telling(room, readers))
+    telling, fit = Telling(room, readers), g.thinking.host.fitted
+    return Fetching(g.store, g.platforms.adapters, room, keeping, telling, fit)
 
 
 def _parts(g: _Ground, delivery: Delivery, linking: Linking, files: Fetching) -> Parts:

@@ -228,7 +228,9 @@ class MediaSettings(Section):
     )
     files: int = Field(default=10, ge=0, description="Files of one message; more are left out.")
     characters: int = Field(
-        default=60_000, ge=1000, description="Of what the files of one message say; the rest is left out."
+        default=60_000,
+        ge=1000,
+        description="Of what the files of one message say, at most a quarter of the model's window; the rest is left out.",
     )
     quota: ByteSize = Field(
         default=1 << 30,

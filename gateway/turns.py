@@ -15,6 +15,7 @@ and is run again once the store is back.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -32,7 +33,7 @@ from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from gateway.probation import Probation
 from gateway.replies import Replies
-from hermes.agent import Agent, TurnEnded, TurnInput, TurnOutcome, TurnRequest
+from hermes.agent import Agent, GivenFile, SessionSpec, TurnEnded, TurnInput, TurnOutcome, TurnRequest
 from hermes.errors import StoreCorrupt, StoreUnavailable
 from hermes.events import Target
 from hermes.failpoint import reached
@@ -88,7 +89,9 @@ class Turns:
                 late: list[InboxRow] = []
                 while True:
                     feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
-                    active = ActiveTurn(work, feeds, stored, self._say, bring=self._files.given)
+                    active = ActiveTurn(
+                        work, feeds, stored, self._say, bring=functools.partial(self._brought, work.spec)
+                    )
                     try:
                         await self._attempt(active, started)
                     except _Interrupted:
@@ -142,7 +145,13 @@ class Turns:
         rows = [row for row in active.work.rows if row.event.attachments]
         if rows:  # the parts of an album come side by side
             found = await asyncio.gather(*(self._files.given(row, active.stop) for row in rows))
-            active.files |= {row.id: files for row, files in zip(rows, found, strict=True)}
+            bounded = self._files.bounded(active.work.spec, found)
+            active.files |= {row.id: files for row, files in zip(rows, bounded, strict=True)}
+
+    async def _brought(self, session: SessionSpec, row: InboxRow) -> tuple[GivenFile, ...]:
+        """What came with a message that is said to a running turn."""
+        (files,) = self._files.bounded(session, [await self._files.given(row)])
+        return files
 
     @asynccontextmanager
     async def _growing(self, active: ActiveTurn) -> AsyncIterator[None]:

@@ -304,6 +304,10 @@ class AgentHost(Protocol):
         """
         ...
 
+    def fitted(self, session: SessionSpec, texts: Sequence[str]) -> Sequence[str]:
+        """What files say, as many texts as were given, cut to what the session's model has room for beside all else."""
+        ...
+
     async def unfinished(self) -> Sequence[UnfinishedTurn]:
         """Turns that are open on disk, oldest first. Asked once, at start."""
         ...

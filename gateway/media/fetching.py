@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ from gateway.media.names import clean_name, shown_name
 from gateway.media.rules import MediaRules, Room
 from gateway.media.telling import Telling
 from hermes.adapter import Adapter, FetchingAdapter
-from hermes.agent import GivenFile
+from hermes.agent import GivenFile, SessionSpec
 from hermes.errors import AdapterError, Gone, NotTaken, StoreError, Unreachable
 from hermes.events import Attachment, Event
 from hermes.failpoint import reached
@@ -57,8 +57,16 @@ class Fetching:
     """Fetches what came with messages."""
 
     def __init__(
-        self, store: Store, adapters: Mapping[str, Adapter], room: Room, keeping: Keeping, telling: Telling
+        self,
+        store: Store,
+        adapters: Mapping[str, Adapter],
+        room: Room,
+        keeping: Keeping,
+        telling: Telling,
+        fit: Callable[[SessionSpec, Sequence[str]], Sequence[str]],
     ) -> None:
+        """fit: see `AgentHost.fitted`."""
+        self._fit = fit
         self._store = store
         self._fetchers = {n: a for n, a in adapters.items() if isinstance(a, FetchingAdapter)}
         self._folder = room.folder
@@ -81,19 +89,21 @@ class Fetching:
         await _unless(stop, self._all(row, taken, rules, found))
         left = len(attachments) - len(taken)
         more = (GivenFile(note=self._say("file_too_many", count=left, limit=rules.files)),) if left else ()
-        return (*self._cut(found, rules.characters), *more)
+        return (*found, *more)
 
-    def _cut(self, found: Sequence[GivenFile], left: int) -> Iterator[GivenFile]:
-        """The files with no more text than a message may have: what is too long would leave no room for an answer."""
-        for given in found:
-            left -= len(given.text)
-            if left >= 0 or not given.text or given.file is None:
-                yield given
-                continue
-            kept = given.text[: max(0, len(given.text) + left)]
-            key = "file_cut" if kept else "file_no_room_left"
-            yield replace(given, text=kept, note=self._say(key, name=shown_name(given.file.name), place=""))
-            left = 0
+    def bounded(
+        self, session: SessionSpec, given: Sequence[Sequence[GivenFile]]
+    ) -> list[tuple[GivenFile, ...]]:
+        """The files of messages that are answered together, with no more text than there is room for."""
+        texts = _first([file.text for files in given for file in files], self._rules().characters)
+        kept = iter(self._fit(session, texts))
+        return [tuple(self._cut(file, next(kept)) for file in files) for files in given]
+
+    def _cut(self, given: GivenFile, text: str) -> GivenFile:
+        if given.file is None or len(text) == len(given.text):
+            return given
+        key = "file_cut" if text else "file_no_room_left"
+        return replace(given, text=text, note=self._say(key, name=shown_name(given.file.name), place=""))
 
     async def _all(
         self, row: InboxRow, taken: Sequence[Attachment], rules: MediaRules, found: list[GivenFile]
@@ -197,6 +207,15 @@ def note_file(row_id: int, place: int, ref: str, file: StoredFile) -> Job:
         )
 
     return job
+
+
+def _first(texts: Sequence[str], left: int) -> list[str]:
+    """The texts with at most so many characters together."""
+    kept: list[str] = []
+    for text in texts:
+        kept.append(text[:left])
+        left -= len(kept[-1])
+    return kept
 
 
 def _too_large(rules: MediaRules) -> _NotHad:

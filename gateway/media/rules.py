@@ -18,8 +18,8 @@ __all__ = ["MediaRules", "Room", "keep_in"]
 class MediaRules:
     """largest: bytes of one file that comes in. files: of one message. documents: whether they are read.
 
-    characters: of what the files of one message say. quota: bytes of all that is kept. keep: seconds that a file stays
-    after the last message that has it.
+    characters: of what the files of messages say that are answered together. quota: bytes of all that is kept.
+    keep: seconds that a file stays after the last message that has it.
     """
 
     largest: int = 20_000_000

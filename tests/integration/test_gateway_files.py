@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agent_core.models.estimate import TokenEstimate
 from gateway import books
 from hermes.adapter import Capabilities
 from hermes.agent import TurnEnded
@@ -377,3 +378,18 @@ async def test_TG_19_an_album_is_one_message_whatever_the_order_of_its_parts(tmp
         assert asked(g, 0) == ("compare", ["31.png", "32.png", "33.png"])
         assert asked(g, 1) == ("and then?", [])
         assert len(await g.rows("SELECT DISTINCT turn_id FROM inbox")) == 2
+
+
+@pytest.mark.parametrize("letter", ["a", "\u6f22"])
+async def test_a_small_window_is_not_filled_by_what_files_say(tmp_path: Path, letter: str) -> None:
+    adapter = Shelf(shelf=dict.fromkeys("ab", (letter * 30_000).encode()))
+    model = ScriptedModel(window=8192)
+    async with rig(tmp_path / "home", adapter=adapter, model=model) as g:
+        for ref, caption in (("a", "read"), ("b", "")):
+            await g.send(caption, album="x", message_id=ref, attachments=(file(ref),))
+        await g.answered(1)
+        text, _ = asked(g)
+        assert TokenEstimate().request(model.requests[0]) < 8192 * 0.75  # the rest is for the answer
+        assert text.count(letter) > 2000
+        assert "[Of the file a.txt only the first part is shown: it is too long.]" in text
+        assert "[The file b.txt is not shown: the files before it take all the room.]" in text
