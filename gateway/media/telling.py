@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -12,12 +13,19 @@ from gateway.media.rules import Room
 from hermes.agent import GivenFile
 from hermes.errors import ModelError
 from hermes.files import StoredFile
-from hermes.reading import Reading
+from hermes.reading import Reading, Reason
 from hermes.voice import Transcript
 
 __all__ = ["Readers", "Telling"]
 
 log = structlog.get_logger("gateway.media")
+
+_CUT: Mapping[Reason, str] = {
+    "too_long": "file_cut",
+    "timeout": "file_cut_timeout",
+    "memory": "file_cut_memory",
+}
+"""Why only a first part of a document is shown; else the rest of it cannot be read."""
 
 
 class Readers(Protocol):
@@ -73,7 +81,8 @@ class Telling:
         if not reading.text:
             return self._silent(file, f"file_unread_{reading.reason}")
         place = f", {reading.place}" if reading.place else ""
-        return GivenFile(file, reading.text, self._say("file_cut", name=shown_name(file.name), place=place))
+        key = _CUT.get(reading.reason, "file_cut_damaged")
+        return GivenFile(file, reading.text, self._say(key, name=shown_name(file.name), place=place))
 
     async def _heard(self, file: StoredFile) -> GivenFile:
         key = "voice" if file.kind == "voice" else "audio"
