@@ -55,10 +55,12 @@ def doomed(files: Sequence[Lying], named: Named, rules: MediaRules, now: float) 
 
 
 async def held_by_gateway(store: Store) -> set[str]:
-    """The digests that messages have which wait or are answered, and replies that were not sent."""
+    """The digests that messages have which wait or are answered, replies that were not sent, and dead letters of both."""
     rows = await store.read(
         "SELECT event AS said FROM inbox WHERE state IN ('waiting', 'running') AND event LIKE '%\"digest\"%'"
-        " UNION ALL SELECT file FROM outbox WHERE file IS NOT NULL AND state IN ('queued', 'sending', 'dead')"
+        " UNION ALL SELECT event FROM inbox WHERE state = 'dead' AND event LIKE '%\"digest\"%'"
+        " UNION ALL SELECT file FROM outbox"
+        " WHERE file IS NOT NULL AND state IN ('queued', 'sending', 'dead', 'dropped')"
     )
     return {digest for row in rows for digest in digests_in(row["said"])}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from gateway.recovery import ResumeRules
 from gateway.retention import Rules, prune
 from hermes.adapter import Piece
 from hermes.errors import HermesError, OutcomeUnknown, Rejected
-from hermes.events import Target
+from hermes.events import Attachment, Target
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import OPEN, Rig, rig
 
+NO_ROOM = "media: {quota: 0}\n"
 DROP = OPEN + "  delivery: {on_unknown: drop}\n"
 
 
@@ -148,3 +150,50 @@ def test_a_letter_is_named_by_its_kind_and_number() -> None:
     for wrong in ("", "r", "x1", "r1;", "r" + "9" * 30):
         with pytest.raises(HermesError, match="look like"):
             letters.revive(wrong, 0.0)
+
+
+async def _swept(g: Rig) -> int:
+    """How many files a look through the folder removes which has room for none and thinks that all are old."""
+    for path in g.home.media.glob("*/*"):
+        await asyncio.to_thread(os.utime, path, (0, 0))
+    return await g.core.keeping.tidy()
+
+
+async def test_a_reply_that_may_have_arrived_still_has_its_file_when_it_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    adapter = FakeAdapter(failures=[OutcomeUnknown("cut")])
+    async with rig(tmp_path / "home", config=DROP + NO_ROOM, adapter=adapter) as g:
+        file = await g.core.media.put(b"a report", "report.txt")
+        draft = Draft("k:0", Target("telegram", "5"), Piece("here", file=file), "send")
+        (rows,) = await g.core.store.write(enqueue([draft], 1.0))
+        g.core.delivery.wake(rows)
+        (letter,) = await _given_up(g)
+        assert (letter.state, letter.files) == ("dropped", ("report.txt",))
+        assert await _swept(g) == 0
+        await _revive(g, letter.id)
+        await g.answered(2)
+        assert [data for _, data in adapter.files] == [b"a report"] * 2
+        await g.quiet()
+        assert await _swept(g) == 1
+
+
+async def test_a_message_that_was_put_aside_still_has_its_files_when_it_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    once = ResumeRules(max_starts=1)
+    adapter = FakeAdapter(contents={"note": b"the word is heron"})
+    stuck = ScriptedModel([Answer("never", gate=asyncio.Event())])
+    async with rig(tmp_path / "home", model=stuck, rules=once, adapter=adapter) as g:
+        await g.send("poison", attachments=(Attachment("document", "note", "note.txt"),))
+        async with asyncio.timeout(10):
+            while not g.model.running:
+                await asyncio.sleep(0.001)
+    async with rig(
+        tmp_path / "home", config=OPEN + NO_ROOM, rules=once, adapter=FakeAdapter()
+    ) as g:  # fetches nothing
+        await g.answered(1)
+        (letter,) = await _given_up(g)
+        assert await _swept(g) == 0
+        await _revive(g, letter.id)
+        assert "the word is heron" in (await g.answered(2))[1]
