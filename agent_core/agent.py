@@ -343,7 +343,11 @@ def bounded(messages: list[Message]) -> list[Message]:
 
 
 def _with_shown(turn: Rebuilt, outcome: TurnOutcome, shown: str, at: float) -> list[Message]:
-    """The turn's messages; where the model had no last word, what the user was told stands aside."""
+    """The turn's messages; where the model had no last word, what the user was told stands aside.
+
+    Choices that it offered without a word are its own.
+    """
     if outcome.state == "answered" or not shown.strip():
         return list(turn.messages)
-    return [*turn.messages, Message("assistant", shown, at=at, aside=True)]
+    is_own = outcome.state == "silent" and bool(outcome.choices)
+    return [*turn.messages, Message("assistant", shown, at=at, aside=not is_own)]

@@ -232,7 +232,8 @@ class Turns:
         said = outcome.text.strip() if active.work.is_for_a_bot() else shown
         files = outcome.files if outcome.state in ("answered", "silent") else ()
         choices = outcome.choices if outcome.state in ("answered", "silent") else ()
-        if choices and not active.work.targets():  # who looks on reads them
+        # Who looks on reads the choices; and where nothing was said they are all that was shown.
+        if choices and (outcome.state == "silent" or not active.work.targets()):
             shown = numbered(shown, choices)
         content = Content(said, files, choices)
         drafts = await self._replies.drafts(active.work.targets(), content, request.turn_id)

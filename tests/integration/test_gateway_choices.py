@@ -66,6 +66,21 @@ async def test_choices_without_a_word_are_a_list_for_want_of_a_message(tmp_path:
         assert await g.answered(1) == ["1. Yes\n2. No"]
 
 
+async def test_choices_without_a_word_are_what_the_agent_said(tmp_path: Path) -> None:
+    model = ScriptedModel([offering("Yes", "No"), Answer("")])
+    async with rig(tmp_path / "home", model=model) as g:
+        await g.send("ask me")
+        await g.send("Yes")
+        await g.answered(2)
+        await g.quiet()
+        assert [m.text for m in g.model.requests[-1].messages][-2:] == ["1. Yes\n2. No", "Yes"]
+    async with rig(tmp_path / "home") as g:
+        await g.send("and then?")
+        await g.answered(1)
+        told = [m.text for m in g.model.requests[-1].messages if m.role == "assistant"]
+        assert told[-2:] == ["1. Yes\n2. No", "echo: Yes"]
+
+
 async def test_who_asks_by_the_api_gets_the_list(tmp_path: Path) -> None:
     model = ScriptedModel([offering("Yes", "No"), Answer("Shall I?")])
     async with rig(tmp_path / "home", model=model) as g:
