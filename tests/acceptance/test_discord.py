@@ -9,6 +9,7 @@ from tests.peers.discord import BOT_ID, DiscordPeer, Fault, File
 from tests.peers.model.script import says
 
 US = f"<@{BOT_ID}>"
+OFFER = '[[tool=offer_choices {"choices": ["Yes", "/new"]}]]'
 
 
 @pytest.fixture
@@ -69,6 +70,13 @@ async def test_conversations_in_all_places_over_two_lives(house: House, discord:
     await discord.wait_for(lambda: bool(discord.calls("PATCH message", where="8")), 20)
     await discord.wait_for(lambda: discord.texts("8") == [("word " * 60).strip()], 20)
 
+    # an answer with buttons; one is pressed now, the other in the next life
+    discord.push_text(f"ask me {OFFER}", "4")
+    await discord.wait_for(lambda: discord.buttons("4") == [["Yes", "/new"]], 20)
+    taps = [discord.push_press("/new", "4") for _ in range(2)]
+    await discord.wait_text("4", "/new")
+    assert {tap.state for tap in taps} == {"noted"}
+
     # a pause that Discord asks for is kept to
     discord.faults.add("POST message", Fault("status", 429, parameters={"seconds": 0.3}))
     discord.push_text("third")
@@ -78,8 +86,11 @@ async def test_conversations_in_all_places_over_two_lives(house: House, discord:
     discord.push_text("while it was away")
     discord.push_text(f"{US} away in the channel", "11")
     await house.start()
+    discord.push_press("Yes", "4")
     await discord.wait_text("5", "while it was away", 20)
     await discord.wait_text("11", "away in the channel", 20)
+    await discord.wait_for(lambda: len(discord.texts("4")) == 3, 20)
+    assert len(house.rows("SELECT DISTINCT session_key FROM inbox WHERE session_key LIKE '%:4'")) == 1
     await house.stop()
     assert {c: len(discord.texts(c)) for c in ("5", "7", "8", "9")} == {"5": 4, "7": 1, "8": 1, "9": 1}
     assert len(discord.texts("11")) == 4
