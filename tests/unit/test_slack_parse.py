@@ -118,6 +118,8 @@ def test_two_apps_share_no_session() -> None:
         ({"channel": "D1", "channel_type": "im", "thread_ts": "90.5"}, "direct", "90.5"),
         ({"channel": "G1", "channel_type": "mpim"}, "group", "100.1"),
         ({"channel": "G1", "channel_type": None, "type": "app_mention"}, "group", "100.1"),
+        ({"ts": "1700000000.000100"}, "group", "1700000000.000100"),
+        ({"thread_ts": "1700000000.000200"}, "group", "1700000000.000200"),
     ],
 )  # fmt: skip
 def test_SL_17_where_a_message_stands_is_where_it_is_answered(
