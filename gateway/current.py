@@ -127,4 +127,12 @@ def choose_agent(event: Event, bindings: Bindings, default: str) -> str:
 def media_rules(snapshot: Snapshot) -> MediaRules:
     """The bounds on files, as these settings have them."""
     media = snapshot.get("media", MediaSettings)
-    return MediaRules(media.largest, media.files, media.documents, media.characters, media.quota, media.keep)
+    return MediaRules(
+        media.largest,
+        media.files,
+        media.documents,
+        media.characters,
+        media.quota,
+        media.keep,
+        snapshot.get("gateway", GatewaySettings).resume_max_starts,
+    )

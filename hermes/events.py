@@ -79,7 +79,8 @@ class Attachment:
     """A file that came with a message; `ref` is the platform's handle to fetch it by.
 
     What else is said of it is what the sender says. size: bytes, `None` where the platform does not tell.
-    file: what it became once it was in the home; then nobody fetches it again.
+    file: what it became once it was in the home; then nobody fetches it again. starts: how many processes have ended while
+    they fetched or read it.
     """
 
     kind: Literal["image", "audio", "voice", "video", "document", "sticker", "other"]
@@ -88,12 +89,13 @@ class Attachment:
     mime: str = ""
     size: int | None = None
     file: StoredFile | None = None
+    starts: int = 0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Attachment:
         """An attachment of a stored event. Raises `KeyError`, `TypeError` for anything else."""
         file = raw.get("file")
-        known = {name: raw[name] for name in ("kind", "ref", "name", "mime", "size") if name in raw}
+        known = {name: raw[name] for name in ("kind", "ref", "name", "mime", "size", "starts") if name in raw}
         return cls(**known, file=None if file is None else StoredFile.from_json(file))
 
 
@@ -248,9 +250,14 @@ def _shallow(event: Event) -> dict[str, Any]:
     raw: dict[str, Any] = {name: getattr(event, name) for name in Event.__slots__}
     raw["sender"] = _plain(event.sender)
     raw["reply_to"] = tuple(map(_plain, event.reply_to))
-    raw["attachments"] = tuple(map(_plain, event.attachments))
+    raw["attachments"] = tuple(map(_attachment, event.attachments))
     raw["history"] = tuple(m.to_json() for m in event.history)
     return raw
+
+
+def _attachment(attachment: Attachment) -> dict[str, Any]:
+    raw = _plain(attachment)
+    return raw if attachment.starts else {name: value for name, value in raw.items() if name != "starts"}
 
 
 def _plain(part: Sender | Target | Attachment) -> dict[str, Any]:

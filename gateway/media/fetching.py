@@ -10,7 +10,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from hermes.failpoint import reached
 from hermes.files import StoredFile
 from hermes.store import Job, Store
 
-__all__ = ["Fetching", "note_file"]
+__all__ = ["Fetching", "note_file", "note_starts"]
 
 log = structlog.get_logger("gateway.media")
 
@@ -77,6 +77,7 @@ class Fetching:
         self._telling = telling
         self._room = asyncio.Semaphore(_AT_ONCE_OF_ALL)
         self._known: dict[tuple[int, str], StoredFile] = {}
+        self._alone = asyncio.Lock()
 
     async def given(self, row: InboxRow, stop: asyncio.Event | None = None) -> tuple[GivenFile, ...]:
         """The files of a message for its turn, in order. Never raises but `CancelledError`; `stop` ends it at once."""
@@ -120,14 +121,37 @@ class Fetching:
 
     async def _one(self, row: InboxRow, place: int, attachment: Attachment, rules: MediaRules) -> GivenFile:
         try:
-            file = await self._had(row, attachment) or await self._fetched(row, place, attachment, rules)
+            async with self._counted(row, place, attachment, rules):
+                file = await self._had(row, attachment) or await self._fetched(row, place, attachment, rules)
+                return await self._telling.tell(file)
         except _NotHad as reason:
             log.info("media.not_had", instance=row.event.instance, reason=reason.key)
             return self._note(reason, attachment)
         except Exception:  # an adapter's fault must not lose the message
             log.exception("media.fetch_failed", instance=row.event.instance)
             return self._note(_NotHad("file_failed"), attachment)
-        return await self._telling.tell(file)
+
+    @asynccontextmanager
+    async def _counted(
+        self, row: InboxRow, place: int, attachment: Attachment, rules: MediaRules
+    ) -> AsyncIterator[None]:
+        """The block is known to have begun until it ends, so that a file which ends the process is given up in the end.
+
+        Those on their last start go one at a time: then it is known which one it was.
+        """
+        starts = attachment.starts
+        if starts >= rules.starts:
+            raise _NotHad("file_kills", starts=starts)
+        async with self._alone if 0 < starts == rules.starts - 1 else nullcontext():
+            await self._note_starts(row, place, attachment, starts + 1)
+            try:
+                yield
+            finally:
+                await self._note_starts(row, place, attachment, 0)
+
+    async def _note_starts(self, row: InboxRow, place: int, attachment: Attachment, starts: int) -> None:
+        with suppress(StoreError):  # a store that is away must not cost a message its files
+            await self._store.write(note_starts(row.id, place, attachment.ref, starts))
 
     def _note(self, reason: _NotHad, attachment: Attachment) -> GivenFile:
         name = shown_name(clean_name(attachment.name, attachment.mime))
@@ -197,13 +221,22 @@ class Fetching:
 
 def note_file(row_id: int, place: int, ref: str, file: StoredFile) -> Job:
     """A job that notes in an open message what one of its attachments became, unless the message was changed meanwhile."""
+    return _note(row_id, place, ref, "file", file.to_json())
+
+
+def note_starts(row_id: int, place: int, ref: str, starts: int) -> Job:
+    """A job that notes, as `note_file` does, how often one of its attachments was begun and did not come to its end."""
+    return _note(row_id, place, ref, "starts", starts)
+
+
+def _note(row_id: int, place: int, ref: str, name: str, value: object) -> Job:
     where = f"$.attachments[{place}]"
 
     def job(connection: sqlite3.Connection) -> None:
         connection.execute(
             "UPDATE inbox SET event = json_set(event, ?, json(?))"
             " WHERE id = ? AND closed_at IS NULL AND json_extract(event, ?) = ?",
-            (f"{where}.file", json.dumps(file.to_json()), row_id, f"{where}.ref", ref),
+            (f"{where}.{name}", json.dumps(value), row_id, f"{where}.ref", ref),
         )
 
     return job

@@ -20,6 +20,7 @@ class MediaRules:
 
     characters: of what the files of messages say that are answered together. quota: bytes of all that is kept.
     keep: seconds that a file stays after the last message that has it.
+    starts: processes that may end while they fetch or read a file, before it is given up.
     """
 
     largest: int = 20_000_000
@@ -28,6 +29,7 @@ class MediaRules:
     characters: int = 60_000
     quota: int = 1 << 30
     keep: float = 30 * 86_400.0
+    starts: int = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -393,3 +393,44 @@ async def test_a_small_window_is_not_filled_by_what_files_say(tmp_path: Path, le
         assert text.count(letter) > 2000
         assert "[Of the file a.txt only the first part is shown: it is too long.]" in text
         assert "[The file b.txt is not shown: the files before it take all the room.]" in text
+
+
+async def test_a_file_over_which_the_process_died_is_given_up_and_the_others_are_not(tmp_path: Path) -> None:
+    adapter = Shelf(shelf={"cat": PNG, "dog": PNG})
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        await g.send("look", attachments=(replace(image(), starts=3), replace(image("dog"), starts=2)))
+        await g.answered(1)
+        note = "[The file cat.png could not be had: 3 times I broke down over it.]"
+        assert asked(g) == (f"look\n\n{note}", ["dog.png"])
+        assert adapter.fetched == ["dog"]
+
+
+async def test_a_file_that_is_begun_counts_until_it_is_here_and_a_stop_is_no_death(tmp_path: Path) -> None:
+    starts = "SELECT json_extract(event, '$.attachments[0].starts') FROM inbox"
+    adapter = Shelf(shelf={"cat": PNG}, gate=asyncio.Event())
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        await g.send("look", attachments=(image(),))
+        await until(lambda: adapter.fetched)
+        assert await g.rows(starts) == [(1,)]
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        assert g.recovered is not None
+        assert g.recovered.waiting[0].event.attachments[0].starts == 0
+        assert adapter.gate is not None
+        adapter.gate.set()
+        await g.answered(1)
+        assert await g.rows(starts) == [(0,)]
+
+
+async def test_files_on_their_last_start_go_one_at_a_time(tmp_path: Path) -> None:
+    adapter = Shelf(shelf={"cat": PNG, "dog": PNG + b"2"}, gate=asyncio.Event())
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        files = tuple(replace(image(ref), starts=2) for ref in ("cat", "dog"))
+        await g.send("look", attachments=files)
+        await until(lambda: adapter.fetched)
+        starts = "SELECT json_extract(event, '$.attachments[0].starts', '$.attachments[1].starts') FROM inbox"
+        assert await g.rows(starts) == [("[3,2]",)]
+        assert adapter.gate is not None
+        adapter.gate.set()
+        await g.answered(1)
+        assert sorted(adapter.fetched) == ["cat", "dog"]
+        assert asked(g) == ("look", ["cat.png", "dog.png"])
