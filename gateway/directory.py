@@ -3,6 +3,7 @@
     telegram            the platform's home (`/sethome` makes a chat that), also telegram:home
     home                the only home that there is
     discord:#general    a chat by the name that its platform gives it; also slack:#ops, telegram:@name
+    discord:@500        a person by the number that the platform gives people: no name, so it is left as it is
     origin              where the message came from, for what runs in a turn
 
 Names are learned from messages of people who are let in by name: a stranger cannot put his chat in another's place. Of two
@@ -156,7 +157,7 @@ class Directory:
             raise ConfigError(
                 f"{target.instance} has {len(found)} chats {target.chat}: name one by its id: {twins}"
             )
-        if wanted.startswith("@") and self._names_itself(target.instance):
+        if wanted.startswith("@") and (_is_number(wanted[1:]) or self._names_itself(target.instance)):
             return target
         known = ", ".join(dict.fromkeys(c.name for c in here[:_SHOWN]))
         more = f" and {len(here) - _SHOWN} more (hermes send --list)" if len(here) > _SHOWN else ""
@@ -166,6 +167,10 @@ class Directory:
 
 
 _MAKE_ONE = "send /sethome in the chat that shall be it, or name a chat by its id"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _listed(targets: Sequence[Target]) -> str:

@@ -47,9 +47,18 @@ def test_a_chat_is_found_by_its_name(text: str, chat: str | None, thread: str | 
         assert known().resolve(parse_target(text)) == Target("telegram", chat, thread)
 
 
+def test_a_person_who_never_wrote_is_reached_by_number_and_a_name_like_one_is_a_name() -> None:
+    directory = known()
+    assert directory.resolve(parse_target("discord:@500")) == Target("discord", "@500")
+    learned(directory, "6", "@500", instance="discord")
+    assert directory.resolve(parse_target("discord:@500")) == Target("discord", "6")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("discord:@5a", "known are: none"),
+        ("discord:@", "known are: none"),
         ("telegram:#nowhere", "known are: #general, #ops, #Ops, @ana"),
         ("telegram:#ops", "telegram:2, telegram:3"),
         ("slack:@ana", "known are: none"),
