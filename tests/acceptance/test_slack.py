@@ -12,6 +12,7 @@ from tests.peers.slack import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, USER, SlackP
 from tests.peers.slack.mrkdwn import pings
 
 US = f"<@{USER}>"
+OFFER = '[[tool=offer_choices {"choices": ["Yes", "/new"]}]]'
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def slack(house: House, slack_peer: SlackPeer) -> SlackPeer:
         type="slack", mode="http", signing_secret=SIGNING_SECRET, reply_in="channel"
     )
     by_http["allow_from"] = ["U5"]  # both read what was missed, and each is to answer its own
+    by_http["base_url"] = slack_peer.base_url.replace("127.0.0.1", "localhost")  # one app twice is refused
     del by_http["app_token"]
     house.config["platforms"] |= {"slack": slack_peer.settings(allow_from=["U1", "U2"]), "called": by_http}
     house.write()
@@ -94,6 +96,14 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     await slack.push("say [[text=&lt;!channel&gt; &lt;@U1&gt; **all**]]", "D3")
     assert await slack.wait_text("D3", "all") == "<!channel> <@U1> all"
 
+    # answers to pick: a press is a message of who presses, in that thread; a stranger's is nothing
+    await slack.push(f"{US} {OFFER} [[text=Shall **I**?]]", "C7", ts="125.1")
+    await slack.wait_for(lambda: slack.channels["C7"].messages[-1].buttons == ["Yes", "/new"])
+    await slack.press("Yes", "C7", "U9")
+    for _ in range(2):
+        await slack.press("/new", "C7", "U2")
+    await slack.wait_text("C7", "/new")
+
     assert await called(house, slack.world.say(f"{US} by http", "C5", "U5")) == 200
     await slack.wait_text("C5", "by http")
     assert [m.thread_ts for m in slack.channels["C5"].messages] == [None, None]
@@ -104,18 +114,31 @@ async def test_conversations_in_all_places_over_two_lives(house: House, slack: S
     await slack.push("while it was away", "D4")
     await house.start()
     await slack.wait_text("D4", "echo: while it was away", 20)
+    await slack.press("Yes", "C7")
+    assert "Shall" in await slack.wait_text("C7", "Yes")  # with what it answers
     await slack.push("still", "C1", ts="130.1", thread="100.1")
     await slack.wait_text("C1", "] still")
     await slack.acknowledged()
     await house.stop()
 
-    wanted = {"D1": 2, "C1": 3, "C2": 1, "C3": 3, "D2": 1, "C4": 1, "D3": 1, "C5": 1, "C6": 1, "D4": 1}
+    wanted = {
+        "D1": 2,
+        "C1": 3,
+        "C2": 1,
+        "C3": 3,
+        "D2": 1,
+        "C4": 1,
+        "D3": 1,
+        "C5": 1,
+        "C6": 1,
+        "D4": 1,
+        "C7": 3,
+    }
     assert {name: len(slack.texts(name)) for name in slack.channels} == wanted
     sources = [m.source for place in slack.channels.values() for m in place.messages if m.user == USER]
     assert [token for source in sources for token in pings(source)] == []
-    assert house.rows("SELECT count(DISTINCT session_key) FROM inbox WHERE session_key LIKE '%:C1:%'") == [
-        (1,)
-    ]
+    threads = "session_key LIKE '%:C1:%' OR session_key LIKE '%:C7:%'"
+    assert house.rows(f"SELECT count(DISTINCT session_key) FROM inbox WHERE {threads}") == [(2,)]
 
 
 async def test_trouble_that_passes_and_trouble_that_does_not(house: House, slack: SlackPeer) -> None:
