@@ -19,19 +19,33 @@ from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Unauthorized, 
 __all__ = ["Life", "pause_after", "together"]
 
 _log = structlog.get_logger("adapters.discord")
-_LONGEST_PAUSE, _LONGEST_KNOCK = 60.0, 240.0
-"""Seconds. Discord allows 1,000 new sessions a day, so what lets us in and throws us out is asked less often."""
+_LONGEST_PAUSE, _LONGEST_RESUME = 60.0, 10.0
+"""Seconds. A session that is gone on with costs nothing."""
 _STEP = 60.0
 _STEADY = 120.0
 """Seconds after which a connection counts as good."""
+_SESSIONS, _SESSION_EVERY = 50, 100.0
+"""Discord allows 1,000 new sessions a day: so many at once, and one more in so many seconds."""
 
 
-def pause_after(error: AdapterError, failures: int, chance: float) -> float:
+def pause_after(error: AdapterError, failures: int, chance: float, *, resumes: bool = False) -> float:
     """Seconds to wait after that many failures in a row; `chance` (0 to 1) spreads what fails together."""
     if isinstance(error, NotTaken) and error.retry_after is not None:
         return error.retry_after
-    longest = _LONGEST_PAUSE if isinstance(error, Unreachable) else _LONGEST_KNOCK
+    longest = _LONGEST_RESUME if resumes and isinstance(error, Dropped) else _LONGEST_PAUSE
     return min(longest, float(2 ** min(failures, 10))) * (0.5 + chance / 2)
+
+
+class Knocks:
+    """How many new sessions we may still begin. Pure."""
+
+    def __init__(self) -> None:
+        self._full_at = float("-inf")
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next one, which is counted."""
+        self._full_at = max(self._full_at, now) + _SESSION_EVERY
+        return max(0.0, self._full_at - now - _SESSIONS * _SESSION_EVERY)
 
 
 class Life:
@@ -53,11 +67,11 @@ class Life:
                 raise
             except AdapterError as e:
                 failures += 1
-                await self._pause(e, failures)
+                await self._pause(e, pause_after(e, failures, random.random()))
 
     async def keep_linked(self, link: Link, events: asyncio.Queue[Dispatch]) -> None:
         """One connection after the other, until cancelled. Raises `Unauthorized`."""
-        failures = 0
+        failures, knocks = 0, Knocks()
         while True:
             began = self._clock.monotonic()
             try:
@@ -67,17 +81,19 @@ class Life:
             except AdapterError as e:
                 lived = self._clock.monotonic() - began > _STEADY
                 failures = 1 if lived else failures + 1
+                begins = link.session is None and not isinstance(e, Unreachable)
+                knock = knocks.wait(self._clock.monotonic()) if begins else 0.0
                 if not isinstance(e, Dropped) or failures > 1:
-                    await self._pause(e, failures)
+                    pause = pause_after(e, failures, random.random(), resumes=link.session is not None)
+                    await self._pause(e, max(knock, pause))
                 elif link.session is None:
                     # https://discord.com/developers/docs/events/gateway#resuming: wait one to five seconds
-                    await self._clock.sleep(random.uniform(1.0, 5.0))
+                    await self._clock.sleep(max(knock, random.uniform(1.0, 5.0)))
 
-    async def _pause(self, error: AdapterError, failures: int) -> None:
+    async def _pause(self, error: AdapterError, pause: float) -> None:
         """Say what is wrong, and wait. A server that answers is alive, however long it makes us wait."""
         self._intake.state("connecting", str(error))
         _log.warning("discord.not_connected", instance=self._instance, error=str(error))
-        pause = pause_after(error, failures, random.random())
         while pause > 0:
             if not isinstance(error, Unreachable | OutcomeUnknown):
                 self._intake.alive()
