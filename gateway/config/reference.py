@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -88,7 +88,23 @@ def _default(field: FieldInfo) -> str:
     value = plain(field.get_default(call_default_factory=True))
     if value is None or value in ("", [], {}):
         return ""
+    if units := _UNITS.get(_kind(field)):
+        return f"`{_measured(value, units)}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+_UNITS = {
+    "duration": (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)),
+    "size": (("GiB", 1 << 30), ("MiB", 1 << 20), ("MB", 10**6), ("kB", 1000)),
+}
+
+
+def _measured(value: float, units: Iterable[tuple[str, int]]) -> str:
+    """A number in the largest unit of which it is a whole number, as people write it in the file."""
+    for unit, worth in units:
+        if value and value % worth == 0:
+            return f"{value / worth:.0f}{unit}"
+    return f"{value:g}"
 
 
 def _kind(field: FieldInfo) -> str:

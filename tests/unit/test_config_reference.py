@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gateway.config.reference import render
 from gateway.wiring import SCHEMA
+from hermes.config import parse_byte_size, parse_duration
 from tests.unit import config_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -17,7 +18,7 @@ def test_every_key_has_its_row_with_type_default_and_words() -> None:
     page = render(config_schema.SCHEMA_IN_REACH)
     for row in (
         "| `gateway.http.port` | number | `8642` | The port; 0: any that is free. |",
-        "| `gateway.drain_timeout` | duration | `30` | How long a stop waits for running turns. |",
+        "| `gateway.drain_timeout` | duration | `30s` | How long a stop waits for running turns. |",
         "| `gateway.delivery.on_unknown` | `resend`, `drop` | `resend` |",
         "| `gateway.limits.rate` | rate | `30/min` |",
         "| `llm.openai.api_key` | secret |  |",
@@ -28,6 +29,16 @@ def test_every_key_has_its_row_with_type_default_and_words() -> None:
         "| `platforms.<instance>.routes.<name>.secret` | secret | required |",
     ):
         assert row in page, row
+
+
+def test_defaults_with_a_unit_stand_as_people_write_them() -> None:
+    cells = [line.split(" | ") for line in render(SCHEMA).splitlines() if line.startswith("| `")]
+    defaults = {row[0].strip("| `"): row[2].strip("` ") for row in cells if row[1] in {"duration", "size"}}
+    assert parse_duration(defaults["retention.usage"]) == 400 * 86_400
+    assert parse_byte_size(defaults["media.largest"]) == 20_000_000
+    assert parse_byte_size(defaults["media.quota"]) == 1 << 30
+    bare = {key: default for key, default in defaults.items() if default.isdigit() and default != "0"}
+    assert bare == {}
 
 
 def test_every_key_of_ours_says_what_it_is() -> None:
