@@ -186,7 +186,8 @@ class Turns:
         inputs = tuple(input_of(group, active.files) for group in albums(work.rows))
         if work.redo is not None:
             last, again = inputs[-1], work.redo
-            files = (*again.files, *last.files)
+            given = (*again.files, *last.files)
+            (files,) = self._files.bounded(work.spec, [given])  # for the model of today
             inputs = (TurnInput(again.text, last.sender_id, last.sender_name, last.at, files=files),)
         return TurnRequest(
             work.turn_id,

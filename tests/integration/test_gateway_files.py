@@ -314,6 +314,21 @@ async def test_retry_asks_with_the_same_files(tmp_path: Path) -> None:
         assert (await g.answered(3))[2] == 'Taken back: "cat.png, note.txt"'
 
 
+async def test_a_smaller_model_that_is_asked_again_gets_less_of_a_file(tmp_path: Path) -> None:
+    adapter = Shelf(shelf={"a": b"a" * 20_000})
+    model = ScriptedModel([Answer("all of it"), Answer("some of it")])
+    async with rig(tmp_path / "home", adapter=adapter, model=model) as g:
+        await g.send("read", attachments=(file("a"),))
+        await g.answered(1)
+        assert "a" * 20_000 in asked(g)[0]
+        model.window = 8192
+        await g.send("/retry")
+        await g.answered(2)
+        assert "a" * 2000 in asked(g)[0]
+        assert "a" * 17_000 not in asked(g)[0]  # the model's figures make tokens seem cheap
+        assert "a.txt only the first part is shown: it is too long.]" in asked(g)[0]
+
+
 async def test_a_forgotten_conversation_takes_the_files_along_that_nobody_else_has(tmp_path: Path) -> None:
     adapter = Shelf(shelf={"own": PNG + b"own", "both": PNG + b"both"})
     async with rig(tmp_path / "home", adapter=adapter) as g:
