@@ -21,7 +21,16 @@ from gateway import swap
 from hermes.errors import HomeError, HomeHeld
 from hermes.home import APPLICATION_ID, Home
 
-__all__ = ["FOREIGN_KEYS", "HomeLock", "atomic_write", "check_ours", "file_lock", "prepare", "read_pid"]
+__all__ = [
+    "FOREIGN_KEYS",
+    "HomeLock",
+    "atomic_write",
+    "check_made",
+    "check_ours",
+    "file_lock",
+    "prepare",
+    "read_pid",
+]
 
 FOREIGN_KEYS = frozenset(
     {
@@ -125,6 +134,25 @@ def _check_writable(home: Home) -> None:
     # root passes access(2) even where nothing can be written, but it is told of a read-only file system.
     if not os.access(home.root, os.W_OK | os.X_OK):
         raise HomeError(f"The home {home.root} cannot be written to. Make it writable, or set HERMES_HOME.")
+
+
+def check_made(home: Home) -> None:
+    """See that somebody has made the home. Raises `HomeError`; writes nothing.
+
+    What may not be looked at is `prepare`'s to tell.
+    """
+    try:
+        found = {path.name for path in home.root.iterdir()}
+    except FileNotFoundError:
+        found = set()
+    except OSError:
+        return
+    ours = (home.config, home.env, home.state, home.lock, home.control, home.logs)
+    if not found & {swap.STAGE, *(path.name for path in ours)}:
+        raise HomeError(
+            f"There is no home at {home.root}, so there is nothing to look at or to change. If yours lies elsewhere, set "
+            "HERMES_HOME to it; `hermes chat` and `hermes run` make a new one."
+        )
 
 
 def check_ours(home: Home) -> None:

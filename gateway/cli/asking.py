@@ -47,7 +47,7 @@ def ask_holder(op: str, *, seconds: float = 10.0, sends: str | None = None, **fi
 def talk_to_holder(talk: Callable[[Ask], T], *, sends: str | None = None) -> T:
     """What `talk` comes to, which may ask several things of one holder. As `ask_holder`.
 
-    It is begun anew where the holder goes away meanwhile.
+    It is begun anew where the holder goes away meanwhile. No home is made for it: raises `HomeError` where there is none.
     """
     home = Home(default_home())
 
@@ -60,6 +60,9 @@ def talk_to_holder(talk: Callable[[Ask], T], *, sends: str | None = None) -> T:
     try:
         return talk(asked)
     except _Nobody:
+        from gateway.home import check_made
+
+        check_made(home)
         return run(_talk_here(home, talk, asked, sends))
 
 

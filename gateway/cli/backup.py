@@ -13,7 +13,7 @@ import typer
 
 from gateway.cli.output import AsJson, new_app, print_json
 from gateway.control_client import ask
-from hermes.errors import HermesError, HomeError
+from hermes.errors import HermesError
 from hermes.home import Home, default_home
 
 __all__ = ["app"]
@@ -41,13 +41,12 @@ def backup(
     Logs, models and earlier backups are not in it.
     """
     from gateway.backup import Wish, make
-    from gateway.home import HomeLock, check_ours, prepare
-    from gateway.kept import database_copy
     from gateway.books import copy_online
+    from gateway.home import HomeLock, check_made, check_ours, prepare
+    from gateway.kept import database_copy
 
     home = Home(default_home())
-    if not home.root.is_dir():
-        raise HomeError(f"There is no home {home.root}; there is nothing to back up.")
+    check_made(home)
     check_ours(home)
     wish = Wish(output, secrets=not no_secrets, workspace=workspace, keep=keep)
     with ExitStack() as stack:

@@ -163,10 +163,13 @@ def status(as_json: AsJson = False) -> None:
 def list_(as_json: AsJson = False) -> None:
     """List the platforms that are set up, and how they are."""
     from gateway.config.loading import load
+    from gateway.home import check_made
     from gateway.wiring import SCHEMA
 
     home = Home(default_home())
     snapshot = load(home, SCHEMA, os.environ)
+    if not snapshot.platforms:
+        check_made(home)
     running = _status_or_none(home) or {}
     live = running.get("platforms", {})
     changed = running.get("settings", {}).get("restart_needed")

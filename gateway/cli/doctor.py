@@ -12,7 +12,7 @@ from gateway.cli.loop import run
 from gateway.cli.output import AsJson, new_app, print_json
 from gateway.cli.status import failures, faults
 from gateway.control_client import ask
-from gateway.home import HomeLock, check_ours, prepare
+from gateway.home import HomeLock, check_made, check_ours, prepare
 from hermes.errors import EXIT_UNEXPECTED, ConfigError, HermesError
 from hermes.home import Home, default_home
 
@@ -30,6 +30,7 @@ def doctor(
 ) -> None:
     """Look at home, configuration, daemon and store. Exit code 1 when something is wrong."""
     home = Home(default_home())
+    check_made(home)
     check_ours(home)
     if swap.is_decided(home.root):
         prepare(home)  # finishes a restore that was cut

@@ -36,8 +36,11 @@ def logs(
 ) -> None:
     """Show the daemon's log, without secrets. With --json, one document a line."""
     from gateway import logbook
+    from gateway.home import check_made
 
-    folder = Home(default_home()).logs
+    home = Home(default_home())
+    check_made(home)
+    folder = home.logs
     wanted = logbook.Filter(level, _since(since))
 
     def show(record: logbook.Record) -> None:

@@ -371,10 +371,11 @@ def remove(
     """Take a platform out of the settings, and its secrets out of .env. Conversations stay."""
     from gateway.config.editing import remove_platform
     from gateway.config.problems import unknown
-    from gateway.home import prepare
+    from gateway.home import check_made, prepare
     from gateway.wiring import SCHEMA
 
     home = Home(default_home())
+    check_made(home)
     prepare(home)
     taken = _platforms(home)
     if name not in taken:

@@ -160,6 +160,45 @@ def test_in_a_new_home_with_blanks_in_its_name(forked: Forked, tmp_path: Path) -
     assert forked.hermes(home, "sessions", "show", "\udcff").code == 2
 
 
+LOOKING = [
+    *LISTS, "people show", "sessions show", "sessions export", "sessions delete", "deadletters show", "deadletters retry",
+    "pairing approve", "send", "logs", "backup", "doctor", "gateway remove",
+]  # fmt: skip
+
+
+def test_where_there_is_no_home_none_is_made_by_who_only_looks(forked: Forked, tmp_path: Path) -> None:
+    for home in (tmp_path / "hermess", tmp_path / "empty"):
+        if home.name == "empty":
+            home.mkdir()
+        done = everywhere(forked, home, LOOKING)
+        assert {path: run.code for path, run in done.items()} == dict.fromkeys(LOOKING, 78)
+        assert all(f"There is no home at {home}" in run.err for run in done.values()), done
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "told"),
+    [
+        (["telegram", "--token"], "bot123:AA", ["123456789:AAbbCC", "@BotFather"]),
+        (["discord", "--token"], "0123456789abcdef", ["three parts", "discord.com/developers"]),
+        (["slack", "--token"], "xoxp-1\nxapp-1", ["xoxb-", "OAuth & Permissions"]),
+        (["slack", "--token"], "xoxb-1\nxapp-1$", ["xapp-", "App-Level Tokens"]),
+        (["slack", "--token"], "xoxb-1", ["xapp-", "connections:write"]),
+        (["email", "--address", "bot", "--password"], "pw", ["bot@example.org"]),
+        (["email", "--address", "bot@@x", "--password"], "pw", ["bot@example.org"]),
+        (["email", "--address", "bot@x.test", "--password"], "p\nw", ["app password", "one line"]),
+    ],
+)
+def test_a_token_of_a_wrong_shape_is_told_with_the_right_one_and_where_it_is(
+    forked: Forked, tmp_path: Path, words: list[str], given: str, told: list[str]
+) -> None:
+    (tmp_path / "secret").write_text(given)
+    done = forked.hermes(tmp_path / "home", "gateway", "add", *words, str(tmp_path / "secret"))
+    assert done.code == 78, done
+    assert all(word in done.err for word in told), done.err
+    assert not (tmp_path / "home" / "config.yaml").exists()
+
+
 def test_with_settings_that_cannot_be_read(forked: Forked, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
