@@ -7,6 +7,7 @@ What no correct client sends lands in `violations`.
 """
 
 import asyncio
+import logging
 import re
 import ssl
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
 from tests.peers.faults import Fault, FaultPlan
 from tests.peers.journal import Changes
+
+logging.getLogger("mail.log").setLevel(logging.ERROR)  # aiosmtpd warns of a field that only itself uses
 
 PASSWORD = "pw"
 TOKEN = "a-token"
