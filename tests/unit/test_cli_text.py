@@ -187,3 +187,11 @@ def test_tags_and_footnotes_of_an_answer_are_drawn() -> None:
     shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn.printed())
     for part in ("List<int>", "<div>", "<p>", "[1]: http://x.test"):
         assert part in shown
+
+
+def test_the_numbers_of_a_list_are_its_authors() -> None:
+    drawn = _drawn()
+    years = "1986. a\n1990. b\n1991. c\n\n   0) d\n   0) e\n"
+    drawn.show({"type": "end", "text": years, "usage": None})
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn.printed()).split()
+    assert shown == ["1986", "a", "1990", "b", "1991", "c", "0", "d", "0", "e"]

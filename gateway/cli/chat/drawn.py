@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from io import StringIO
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
@@ -145,9 +147,39 @@ def _reader() -> MarkdownIt:
 def _markdown(text: str) -> Markdown:
     """A line stays a line, as on the platforms; by CommonMark a single line end is a blank."""
     found = Markdown("")
-    found.markup, found.parsed = text, _reader().parse(text)
+    found.markup, found.parsed = text, list(_numbered(_reader().parse(text)))
     for token in found.parsed:
-        for child in token.children or ():
-            if child.type == "softbreak":
-                child.type = "hardbreak"
+        token.children = list(_in_line(token.children or ()))
     return found
+
+
+def _in_line(tokens: Iterable[Token]) -> Iterator[Token]:
+    """A line end stays one, and a picture is a link where it stands: it would be drawn in front of its paragraph."""
+    for token in tokens:
+        if token.type == "image":
+            address = str(token.attrs["src"])
+            yield Token("link_open", "a", 1, attrs={"href": address})
+            yield from _in_line(token.children or [Token("text", "", 0, content=address)])
+            yield Token("link_close", "a", -1)
+        else:
+            yield replace(token, type="hardbreak") if token.type == "softbreak" else token
+
+
+def _numbered(tokens: Iterable[Token]) -> Iterator[Token]:
+    """A list is counted on from its first number, so one begins anew where its author wrote another: years, for example."""
+    next_: list[int] = []  # of each list around, from the outermost; -1: a list without numbers
+    lists: list[Token] = []
+    for token in tokens:
+        match token.type:
+            case "ordered_list_open" | "bullet_list_open":
+                lists.append(token)
+                next_.append(int(token.attrs.get("start", 1)) if token.tag == "ol" else -1)
+            case "ordered_list_close" | "bullet_list_close":
+                lists.pop()
+                next_.pop()
+            case "list_item_open" if token.info:
+                if int(token.info) != next_[-1]:
+                    yield Token("ordered_list_close", "ol", -1)
+                    yield replace(lists[-1], attrs={"start": int(token.info)})
+                next_[-1] = int(token.info) + 1
+        yield token
