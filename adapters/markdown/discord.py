@@ -7,11 +7,14 @@ tables, reads more characters as marks, and knows nothing of a piece that came b
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from urllib.parse import unquote
 
 from adapters.markdown.cuts import Region, cut_ranges
-from adapters.markdown.flat import Flat, Span, flatten, write_flat
+from adapters.markdown.flat import Flat, Span, flatten, goes_on, write_flat
+from adapters.markdown.numbering import jumps
 from adapters.markdown.split import utf16_len
 from adapters.markdown.tree import parse
 
@@ -29,7 +32,7 @@ _SPECIAL = re.compile(
       | \\(?=[^0-9A-Za-z\s]|\Z)             # would swallow itself
       | (?<!\w)_ | _(?=_) | (?<=_)_         # between letters it is none, but two are
       | ~(?=~) | (?<=~)~ | \|(?=\|) | (?<=\|)\|
-      | ^(?=\#{1,3}[ ]) \# | ^(?=-\#[ ]) - | ^(?=>(?:>>)?[ ]) >
+      | ^(?=\#{1,3}[ ]) \# | ^(?=-\#?[ ]) - | ^(?=>(?:>>)?[ ]) >
       | \[(?=[^\]\n]*(?:\]\(|\Z))            # a link that is none, or around one
     """,
     re.MULTILINE | re.VERBOSE,
@@ -135,6 +138,7 @@ class _Piece:
     def __init__(self, text: str, spans: Sequence[Span], start: int, end: int) -> None:
         self._text = text
         self._start, self._end = start, end
+        self._jumps = sorted(start + at for at in jumps(text[start:end]))
         clipped = [
             Span(s.type, max(s.start, start), min(s.end, end), s.url, s.language)
             for s in spans
@@ -163,10 +167,14 @@ class _Piece:
     def _write(self, start: int, end: int, spans: Sequence[Span]) -> str:
         out, at = "", start
         for span, inner in _outermost(spans):
-            out = _joined(out, escape(self._text[at : span.start]))
+            out = _joined(out, self._plain(at, span.start))
             out = _joined(out, self._marked(span, inner))
             at = span.end
-        return _joined(out, escape(self._text[at:end]))
+        return _joined(out, self._plain(at, end))
+
+    def _plain(self, start: int, end: int) -> str:
+        cuts = [start, *self._jumps[bisect_left(self._jumps, start) : bisect_left(self._jumps, end)], end]
+        return "\\".join(escape(self._text[low:high]) for low, high in pairwise(cuts))
 
     def _marked(self, span: Span, inner: Sequence[Span]) -> str:
         text = self._text[span.start : span.end]
@@ -180,7 +188,8 @@ class _Piece:
                 return "\n".join(f"> {line}" for line in quoted.split("\n"))
             case "text_link":
                 if text == unquote(span.url or ""):
-                    return text  # an address that Discord finds by itself
+                    # Discord finds an address by itself.
+                    return f"<{text}>" if goes_on(self._text[: self._end], span.end) else text
                 shown, url = self._write(span.start, span.end, inner), _url(span.url or "")
                 shown = _BRACKET.sub(r"\\\g<0>", shown)
                 return f"{shown} ({url})" if "://" in text else f"[{shown}]({url})"

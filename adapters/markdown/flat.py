@@ -78,6 +78,12 @@ def write_flat(blocks: Sequence[Block], *, link_schemes: Sequence[str] = ("http"
     return writer.flat()
 
 
+def goes_on(text: str, end: int) -> bool:
+    """Whether who finds an address by itself would take what stands behind it, at `end`, for a part of it."""
+    after = text[end : end + 1]
+    return bool(after) and not after.isspace() and after not in ".,:;!?\"')]"
+
+
 @dataclass(slots=True)
 class _Stretch:
     """A styled node whose span is still growing; code in it leaves a hole."""
@@ -93,6 +99,7 @@ class _Writer:
     _parts: list[str] = field(default_factory=list)
     _at: int = 0
     _spans: list[Span] = field(default_factory=list)
+    _addresses: list[Span] = field(default_factory=list)  # readers find them by themselves, in most places
     _styles: list[_Stretch] = field(default_factory=list)
     _is_code_text: bool = False  # inside a link or a spoiler code is plain text
     _in_link: bool = False
@@ -101,8 +108,12 @@ class _Writer:
 
     def flat(self) -> Flat:
         order = {"blockquote": 0, "text_link": 1}
-        spans = sorted(self._spans, key=lambda span: (span.start, -span.end, order.get(span.type, 2)))
-        return Flat("".join(self._parts), tuple(spans))
+        text = "".join(self._parts)
+        links = [span for span in self._addresses if goes_on(text, span.end)]
+        spans = sorted(
+            [*self._spans, *links], key=lambda span: (span.start, -span.end, order.get(span.type, 2))
+        )
+        return Flat(text, tuple(spans))
 
     def blocks(self, blocks: Sequence[Block], depth: int = 0) -> None:
         for number, block in enumerate(blocks):
@@ -214,11 +225,10 @@ class _Writer:
         self._inlines(node.children)
         self._in_link, self._is_code_text = False, is_code_text
         shown = "".join(self._parts[first:])
-        if shown == node.url:
-            return
         if node.url.partition(":")[0].lower() in self.schemes:
-            self._spans.append(Span("text_link", start, self._at, url=node.url))
-        elif shown != _address(node.url):
+            found = self._addresses if shown == node.url else self._spans
+            found.append(Span("text_link", start, self._at, url=node.url))
+        elif shown != node.url and shown != _address(node.url):
             self._styled_text(f" ({_address(node.url)})")
 
     def _cell(self, node: Inline) -> str:

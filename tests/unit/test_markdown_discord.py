@@ -4,6 +4,7 @@ import pytest
 
 from adapters.markdown.discord import escape, render_discord
 from adapters.markdown.split import utf16_len
+from tests.peers.discord.markup import displayed
 
 
 def one(markdown: str) -> str:
@@ -43,7 +44,25 @@ def test_a_table_is_drawn_as_code() -> None:
 
 
 def test_what_stands_at_the_start_of_a_line_stays_what_it_was() -> None:
-    assert escape("# no\n> no\n-# no\n#no\n>no") == "\\# no\n\\> no\n\\-# no\n#no\n>no"
+    assert escape("# no\n> no\n-# no\n- no\n#no\n>no\n-no") == (
+        "\\# no\n\\> no\n\\-# no\n\\- no\n#no\n>no\n-no"
+    )
+
+
+@pytest.mark.parametrize(
+    ("markdown", "sent"),
+    [
+        ("0. a\n1. b\n   1. c\n   2. d\n2. e", "0. a\n1. b\n  1. c\n  2. d\n2. e"),
+        ("1986. a\n1990. b\n1991. c", "1986. a\n1990\\. b\n1991\\. c"),
+        ("1. **a**\n\n1. `b`", "1. **a**\n\n1\\. `b`"),
+        ("003. a", "003\\. a"),
+        ("2. a\n\ntext\n\n1. b", "2. a\n\ntext\n\n1. b"),
+        ("3) a\n1) b", "3) a\n1) b"),
+    ],
+)
+def test_a_number_that_discord_would_change_is_no_item(markdown: str, sent: str) -> None:
+    assert one(markdown) == sent
+    assert displayed(sent) == re.sub(r"[*`]", "", sent).replace("\\", "")
 
 
 def test_ticks_in_code_do_not_end_it() -> None:
@@ -105,6 +124,12 @@ def test_a_limit_without_room_is_refused() -> None:
 
 def test_an_address_in_another_script_is_shown_once() -> None:
     assert render_discord("<https://x.org/重>") == ["https://x.org/重"]
+
+
+def test_what_stands_behind_an_address_is_no_part_of_it() -> None:
+    assert render_discord("<https://x.org/a>\\*b, <https://x.org/c>.") == [
+        r"<https://x.org/a>\*b, https://x.org/c."
+    ]
 
 
 def test_what_stands_around_a_link_is_no_part_of_it() -> None:

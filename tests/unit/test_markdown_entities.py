@@ -126,6 +126,7 @@ def test_prose_is_shown_as_written(prose: str) -> None:
         ("![a cat](https://x.org/c.png)", "a cat", "text_link a cat"),
         ("[![a](https://a.org)](https://b.org)", "a", "text_link a"),
         ("<https://x.org/_a_>", "https://x.org/_a_", ""),
+        ("<https://x.org/a>\\*b", "https://x.org/a*b", "text_link https://x.org/a"),
         ("[mail](mailto:a@b.org)", "mail (a@b.org)", ""),
         ("> q1\n> > q2\n\nafter", "q1\n> q2\n\nafter", "blockquote q1\n> q2"),
         ("- a\n  - b\n    1. c\n- [ ] d", "• a\n  • b\n    1. c\n• [ ] d", ""),

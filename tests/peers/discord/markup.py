@@ -9,11 +9,14 @@ import re
 _FENCE = re.compile(r"```(?:[A-Za-z0-9_+.#-]*\n)?(.*?)```", re.DOTALL)
 _QUOTE = re.compile(r"(?:^> [^\n]*(?:\n|\Z))+", re.MULTILINE)
 _HEAD = re.compile(r"^(?:#{1,3} |-# )", re.MULTILINE)
+_NUMBERED = re.compile(r"(\d{1,9})\. ")
+_ITEM = re.compile(r"^[-*] ", re.MULTILINE)
 _GAP = "\u200b"
 _PLAIN = (
     ("escape", re.compile(r"\\([^0-9A-Za-z\s])")),
     ("code", re.compile(r"(`+)(.*?[^`])\1(?!`)", re.DOTALL)),
     ("link", re.compile(r"\[((?:\\.|\[[^\[\]\n]*\]|[^\[\]\\\n])*)\]\([a-z]+:[^\s)]*\)")),
+    ("address", re.compile(r"<(https?://[^\s<>]+)>")),
     ("address", re.compile(r"(https?://[^\s<>]+)")),
 )
 _STYLES = (
@@ -50,7 +53,21 @@ def _start(found: re.Match[str]) -> int:
 def _prose(text: str) -> str:
     if "```" in text:
         raise ValueError("a code block is not closed")
-    return _read(_HEAD.sub("", text))
+    return _read(_listed(_ITEM.sub("• ", _HEAD.sub("", text))))
+
+
+def _listed(text: str) -> str:
+    """Items are counted on from the first number of their list, whatever their own is. Numbers that lie deeper are left out."""
+    next_: int | None = None
+    lines = text.split("\n")
+    for n, line in enumerate(lines):
+        if item := _NUMBERED.match(line):
+            next_ = int(item[1]) if next_ is None else next_
+            lines[n] = f"{next_}{line[item.end(1) :]}"
+            next_ += 1
+        elif n and not lines[n - 1].strip() and line[:1].strip():
+            next_ = None
+    return "\n".join(lines)
 
 
 def _read(text: str) -> str:
@@ -58,7 +75,7 @@ def _read(text: str) -> str:
     shown: list[str] = []
     at = 0
     while at < len(text):
-        if text[at] not in "\\`[h*_~|":
+        if text[at] not in "\\`[h<*_~|":
             shown.append(text[at])
             at += 1
             continue
