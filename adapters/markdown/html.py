@@ -1,7 +1,7 @@
 """Markdown as an HTML fragment for mail: inline styles, nothing that is fetched from elsewhere, all text escaped.
 
 Mail programs drop style sheets and scripts, and show a picture from elsewhere only after asking, so an image is a
-link here. Source of what they take: https://www.caniemail.com .
+link here. Each paragraph runs the way of its own script. Source of what they take: https://www.caniemail.com .
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ def write_html(blocks: Sequence[Block]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Paragraph(children):
-            return f'<p style="margin:0 0 12px">{_inlines(children)}</p>'
+            return f'<p dir="auto" style="margin:0 0 12px">{_inlines(children)}</p>'
         case Heading(level, children):
             size = (20, 18, 16, 15, 14, 14)[min(level, 6) - 1]
-            return f'<h{level} style="font-size:{size}px;margin:16px 0 8px">{_inlines(children)}</h{level}>'
+            return f'<h{level} dir="auto" style="font-size:{size}px;margin:16px 0 8px">{_inlines(children)}</h{level}>'
         case Rule():
             return '<hr style="border:0;border-top:1px solid #d0d0d5;margin:12px 0">'
         case CodeBlock(text):
-            return f'<pre style="{_PRE}">{_literal(text)}</pre>'
+            first = "\n" if text.startswith("\n") else ""  # the one behind the tag is dropped by who reads it
+            return f'<pre style="{_PRE}">{first}{_literal(text)}</pre>'
         case Quote(children):
             return f'<blockquote style="{_QUOTE}">{write_html(children)}</blockquote>'
         case List(items):
@@ -79,7 +80,7 @@ def _list(items: Sequence[Item]) -> str:
         tag = "ol" if item.is_numbered else "ul"
         if tag != open_tag:
             lines += [f"</{open_tag}>"] if open_tag else []
-            lines.append(f'<{tag} style="margin:0 0 12px;padding-left:24px">')
+            lines.append(f'<{tag} dir="auto" style="margin:0 0 12px;padding:0 24px">')
             open_tag = tag
         lines.append(f"<li{_number(item)}>{_item(item)}</li>")
     return "\n".join([*lines, f"</{open_tag}>"]) if open_tag else ""
@@ -103,7 +104,7 @@ def _table(aligns: Sequence[Align], rows: Sequence[Sequence[Sequence[Inline]]]) 
     for number, row in enumerate(rows):
         tag = "td" if number else "th"
         cells = "".join(
-            f'<{tag} style="{_CELL};text-align:{align or "left"}">{_inlines(cell)}</{tag}>'
+            f'<{tag} dir="auto" style="{_CELL};text-align:{align or "left"}">{_inlines(cell)}</{tag}>'
             for align, cell in zip(aligns, row, strict=True)
         )
         lines.append(f"<tr>{cells}</tr>")
