@@ -21,13 +21,13 @@ async def send_file(asked: JSONObject, context: ToolContext) -> ToolResult:
     """Copy the file into the home; the turn's end sends the copy, whatever becomes of the file meanwhile."""
     keeper, most = context.services.files, context.largest_file
     place = await asyncio.to_thread(locate, context.workspace, asked["path"], context.services)
-    if keeper is None or most is None:
-        raise ToolError(
-            f"No file can be sent in this conversation. {place.shown} lies in the workspace {place.root}; say so, or tell "
-            "what is in it."
-        )
     descriptor = await asyncio.to_thread(_opened, place)
     try:
+        if keeper is None or most is None:
+            raise ToolError(
+                f"No file can be sent in this conversation. {place.shown} lies in the workspace {place.root}; say so, or "
+                "tell what is in it."
+            )
         file = await keeper.keep(_content(descriptor), place.parts[-1], limit=most)
     finally:
         os.close(descriptor)

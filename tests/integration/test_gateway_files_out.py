@@ -119,11 +119,13 @@ async def test_what_cannot_be_sent_is_told_to_the_model(tmp_path: Path, path: st
 
 async def test_where_the_answer_goes_nowhere_the_tool_says_so(tmp_path: Path) -> None:
     workspace(tmp_path, one="1")
-    model = ScriptedModel([sending("one.txt"), Answer("look there")])
+    model = ScriptedModel([sending("one.txt"), sending("none.txt"), Answer("look there")])
     async with rig(tmp_path / "home", model=model, config=TRUSTED) as g:
         await g.deliver(replace(message("send it"), reply_to=()))
         await g.quiet()
-        assert "No file can be sent in this conversation" in results(model)[0]
+        told = results(model)
+        assert "No file can be sent in this conversation" in told[0]
+        assert "no such file" in told[1]  # so nobody is told that it lies there
         assert await rows(g) == []
 
 
