@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -141,12 +142,24 @@ async def test_ctrl_c_stops_the_turn(here: Installation, model_peer: ModelPeer) 
     assert "Traceback" not in done.err
 
 
-async def test_sigterm_ends_a_chat_without_a_word_too_many(here: Installation, model_peer: ModelPeer) -> None:
-    here.environ["HERMES_GATEWAY__DRAIN_TIMEOUT"] = "1s"
-    chat = await here.start("chat", "-q", "never [[hang]]")
+async def test_sigterm_ends_a_chat_at_once_and_the_next_one_goes_on_with_its_turn(
+    here: Installation, model_peer: ModelPeer
+) -> None:
+    here.environ["HERMES_GATEWAY__DRAIN_TIMEOUT"] = "10m"
+    model_peer.script.add(says("", hang="headers"), says("late but whole"), text="a question")
+    chat = await here.start("chat", "-q", "a question")
     await asked(model_peer)
     done = await end(chat, signal.SIGTERM)
     assert (done.code, done.out, done.err) == (143, "", "")
+    assert (await here.run("chat", "-q", "another")).code == 0
+    (session,) = json.loads((await here.run("sessions", "list", "--json")).out)
+    shown = (await here.run("sessions", "show", session["session_id"])).out
+    assert [line.partition("] ")[2] for line in shown.splitlines()] == [
+        "user: a question",
+        "assistant: late but whole",
+        "user: another",
+        "assistant: echo: another",
+    ]
 
 
 class Terminal:

@@ -49,11 +49,17 @@ def chat(
 
 
 async def _chat(home: Home, session: str, question: str | None) -> int:
+    link = Link(home, session)
     task = asyncio.current_task()
-    if task is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def terminate() -> None:
+        link.hurry()  # what runs here is open on disk: the next start goes on with it
+        if task is not None:
+            task.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
     try:
-        async with Link(home, session) as link:
+        async with link:
             link.tell = _tell
             if question is not None:
                 return await _one(link, question)
