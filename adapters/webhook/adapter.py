@@ -180,19 +180,10 @@ def _served(name: str, route: Route, context: AdapterContext) -> _Served:
     targets: list[Target] = []
     for target in route.deliver:
         try:
-            targets.append(_reachable(context.targets(target)))
+            targets.append(context.targets(target))
         except ConfigError as e:
             raise ConfigError(f"{where}.deliver: {e}") from e
     return _Served(name, route, _verifier(route), Template(route.prompt), tuple(targets))
-
-
-def _reachable(target: Target) -> Target:
-    if target.instance == "origin":
-        raise ConfigError(
-            "`origin` is the chat that a message came from, and a request comes from none; name a chat, or leave `deliver` "
-            "out: then the answer is the response's"
-        )
-    return target
 
 
 def _verifier(route: Route) -> Verifier:

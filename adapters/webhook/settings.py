@@ -63,6 +63,13 @@ class Route(Section):
         Template(value)
         return value
 
+    @field_validator("deliver")
+    @classmethod
+    def _names_a_chat(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "origin" in value:
+            raise ValueError("a request comes from no chat, so it has no origin; name a chat, such as telegram:1")
+        return value
+
     @field_validator("secret")
     @classmethod
     def _secret_is_not_empty(cls, value: SecretStr | None) -> SecretStr | None:

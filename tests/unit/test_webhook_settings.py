@@ -43,6 +43,7 @@ def test_the_form_of_the_documentation_is_read() -> None:
         ({"secret": "not base64!", "scheme": "standard"}, "base64"),
         ({"secret": "x", "scheme": "hmac", "replay_window": "5m"}, "replay_window"),
         ({"secret": "x", "session": "mine"}, "route"),
+        ({"secret": "x", "deliver": ["telegram:1", "origin"]}, "no origin"),
         ({"secert": "x"}, "secert"),
     ],
 )
