@@ -11,6 +11,7 @@ from hermes.events import Target
 from hermes.testing import FakeClock
 from tests.integration.mail_desk import Post, Watcher, mail, running
 from tests.integration.telegram_desk import pass_time
+from tests.peers.chaos import CLEAR, ChaosProxy, Weather
 from tests.peers.mail import Dovecot, SmtpPeer
 from tests.peers.serving import LoopbackServer
 
@@ -63,6 +64,31 @@ async def test_a_mail_comes_in_and_its_answer_goes_out_in_its_thread(post: Post)
     filed = await asyncio.to_thread(box.mails, "Sent")
     await asyncio.to_thread(box.close)
     assert [m["Message-ID"] for m in filed] == [f"<{receipt.message_id}>"]
+
+
+async def test_mails_of_a_thread_keep_their_order_though_the_first_is_big_slow_and_cut_by_a_kill(
+    post: Post,
+) -> None:
+    parts = "--b\nContent-Type: text/plain\n\nfirst\n--b\nContent-Type: application/x-big\n"
+    parts += "Content-Transfer-Encoding: base64\n\n" + f"{'QUJD' * 19}\n" * 40_000 + "--b--"
+    await post.deliver(mail(parts, Message_ID="<o1@far.test>", Content_Type="multipart/mixed; boundary=b"))
+    thread = {"In_Reply_To": "<o1@far.test>", "Subject": "Re: a question"}
+    await post.deliver(mail("second", Message_ID="<o2@far.test>", **thread))
+    await post.deliver(mail("third", Message_ID="<o3@far.test>", **thread))
+    async with ChaosProxy(post.dovecot.imaps) as road:
+        where = {**post.settings()["imap"], "port": road.port}
+        desk = Watcher()
+        road.turn(Weather(cut_after=1_000_000))
+        async with running(post.adapter(imap=where, first_start="all"), desk):
+            await desk.until(lambda: any(state == "connecting" and why for state, why in desk.states))
+            assert desk.events == []  # nobody overtakes what is on its way
+        road.turn(Weather(rate=10_000_000))
+        async with running(post.adapter(imap=where, first_start="all"), desk):
+            await desk.until(lambda: len(desk.events) == 3)
+        road.turn(CLEAR)
+    assert [event.text.rpartition("\n")[2] for event in desk.events] == ["first", "second", "third"]
+    assert len({event.thread for event in desk.events}) == 1
+    assert desk.events[0].attachments
 
 
 async def test_after_the_home_came_back_from_a_backup_nobody_is_answered_twice(post: Post) -> None:
