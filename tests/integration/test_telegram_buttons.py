@@ -14,7 +14,7 @@ from hermes.events import Target
 from hermes.model import Completion
 from hermes.testing import Answer, FakeClock, ScriptedModel
 from tests.gatewayrig import OPEN
-from tests.integration.telegram_desk import Desk, conversing, make_adapter, pass_time, running
+from tests.integration.telegram_desk import Desk, conversing, make_adapter, opened, pass_time, running
 from tests.integration.test_gateway_choices import offering
 from tests.integration.test_telegram_live import Slow
 from tests.integration.test_telegram_webhook import served
@@ -173,6 +173,9 @@ async def test_by_request_a_press_is_taken_and_then_ended(telegram_peer: Telegra
         await peer.wait_for(lambda: bool(peer.calls("setWebhook")))
         peer.push_press("Yes", 5)
         await desk.taking.wait()
+        async with opened(peer) as other:  # as long as an answer would need to get there
+            for _ in range(3):
+                await other.typing(CHAT)
         assert peer.world.callback_answers == []
         assert desk.gate is not None
         desk.gate.set()
