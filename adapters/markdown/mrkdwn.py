@@ -1,8 +1,8 @@
 """Markdown as Slack's mrkdwn: text with marks, three characters escaped.
 
 It is cut before it is written, so that no cut can fall inside a mark or an escape.
-Source: https://docs.slack.dev/messaging/formatting-message-text . There is no escape for marks, they hold beside
-white space and punctuation alone and end with their line; a zero-width space stands where they must touch a word.
+Source: https://docs.slack.dev/messaging/formatting-message-text . Marks hold beside white space and punctuation
+alone and end with their line; a zero-width space stands where they must touch a word. `literal` has what is no mark.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal
 
 from adapters.markdown.cuts import Region, cut_ranges
 from adapters.markdown.flat import Flat, Span, write_flat
+from adapters.markdown.literal import as_literal, literal_marks
 from adapters.markdown.split import utf16_len
 from adapters.markdown.tree import parse
 
@@ -133,8 +134,8 @@ class _Writer:
         self._text = flat.text
         self._pings = pings
         self._quotes = [span for span in flat.spans if span.type == "blockquote"]
-        whole = [span for span in flat.spans if span.type in ("text_link", "code", "pre")]
-        self._whole = {span.start: span for span in whole if flat.text[span.start : span.end].strip()}
+        whole = [span for span in flat.spans if _is_whole(span, flat.text)]
+        self._whole = {span.start: span for span in whole}
         styles = [span for span in flat.spans if span.type in ("bold", "italic", "strikethrough")]
         lines = [part for span in styles for part in _lines(span, flat.text)]
         self._opens: dict[int, list[Span]] = {}
@@ -142,6 +143,7 @@ class _Writer:
             if not any(span.start <= part.start and part.end <= span.end for span in whole):
                 self._opens.setdefault(part.start, []).append(part)
         breaks = {at + 1 for at, char in enumerate(flat.text) if char == "\n"}
+        self._literal = literal_marks(flat.text, [*whole, *styles])
         self._stops = sorted({*self._opens, *self._whole, *(part.end for part in lines), *breaks})
 
     def write(self) -> str:
@@ -162,7 +164,7 @@ class _Writer:
         if self._is_line_start(at) and (whole is None or whole.type != "pre"):
             if self._is_quoted(at):
                 out.append("> ")
-            elif self._text[at] == ">":
+            elif self._text[at] in ">＞":
                 out.append(_GAP)  # escaped or not, it would begin a quotation
         starting = self._opens.get(at, [])
         needs_gap = bool(starting) or (whole is not None and whole.type == "code")
@@ -185,16 +187,20 @@ class _Writer:
         return self._stops[place] if place < len(self._stops) else len(self._text)
 
     def _plain(self, start: int, end: int) -> str:
-        return _written(self._text[start:end], self._pings)
+        parts: list[str] = []
+        for at in sorted(at for at in self._literal if start <= at < end):
+            parts += [_written(self._text[start:at], self._pings), as_literal(self._text[at])]
+            start = at + 1
+        return "".join([*parts, _written(self._text[start:end], self._pings)])
 
     def _whole_text(self, span: Span) -> str:
         text = self._text[span.start : span.end]
         if span.type == "pre":
             return f"```\n{_written(text)}\n```"
         if span.type == "text_link":
-            return f"<{_address(span.url or '')}|{_written(text.replace(chr(10), ' '))}>"
-        if "`" in text or "\n" in text:
-            return _written(text)
+            # Two ticks are code before a link is one, and nothing keeps them from it inside: another sign of that form.
+            label = text.replace("\n", " ").replace("`", "\u02cb")
+            return f"<{_address(span.url or '')}|{_written(label)}>"
         return f"`{_escaped(text)}`"
 
     def _is_line_start(self, at: int) -> bool:
@@ -202,6 +208,14 @@ class _Writer:
 
     def _is_quoted(self, at: int) -> bool:
         return any(span.start <= at < span.end for span in self._quotes)
+
+
+def _is_whole(span: Span, text: str) -> bool:
+    """Whether it is written in one go; code with a tick or a line break in it cannot be written as code."""
+    inner = text[span.start : span.end]
+    if span.type == "code" and ("`" in inner or "\n" in inner):
+        return False
+    return span.type in ("text_link", "code", "pre") and bool(inner.strip())
 
 
 def _lines(span: Span, text: str) -> Iterator[Span]:

@@ -1,17 +1,22 @@
 """What people see of a mrkdwn text: written from Slack's page on formatting, apart from what writes it.
 
-https://docs.slack.dev/messaging/formatting-message-text
+https://docs.slack.dev/messaging/formatting-message-text . Marks of full width count too, and what stands for a date without
+a valid format is shown as it is: https://github.com/speee/jsx-slack/blob/main/docs/about-escape-and-exact-mode.md
 """
 
 import re
 
 _GAP = "\u200b"
-_EDGE_BEFORE = r"(?<![A-Za-z0-9*_~`])"
-_EDGE_AFTER = r"(?![A-Za-z0-9*_~`])"
+_EDGE_BEFORE = r"(?<![A-Za-z0-9*＊_＿~`｀])"
+_EDGE_AFTER = r"(?![A-Za-z0-9*＊_＿~`｀])"
 _STYLES = [
-    re.compile(rf"{_EDGE_BEFORE}\{mark}(?=\S)([^\{mark}\n]+?)(?<=\S)\{mark}{_EDGE_AFTER}") for mark in "*_~"
+    re.compile(rf"{_EDGE_BEFORE}[{mark}](?=\S)([^{mark}\n]+?)(?<=\S)[{mark}]{_EDGE_AFTER}")
+    for mark in ("*＊", "_＿", "~")
 ]
-_CODE = re.compile(r"((?<![A-Za-z0-9`])`[^`\n]+`(?![A-Za-z0-9`]))")
+_CODE = re.compile(r"((?<![A-Za-z0-9`｀])[`｀][^`｀\n]+[`｀](?![A-Za-z0-9`｀]))")
+_LITERAL = re.compile(r"<!date\^0+\^\{_\}\|(.)>")
+_HIDDEN = 0xF0000
+"""Added to what is shown as it is, so that nothing takes it for a mark."""
 _TOKEN = re.compile(r"<([^<>|\n]*)(?:\|([^<>\n]*))?>")
 
 
@@ -21,7 +26,7 @@ def displayed(source: str) -> str:
     if len(parts) % 2 == 0:
         raise ValueError("a code block is not closed")
     shown = [_code(part) if n % 2 else _prose(part) for n, part in enumerate(parts)]
-    return "".join(shown).replace(_GAP, "")
+    return "".join(shown).replace(_GAP, "").translate({_HIDDEN + ord(mark): mark for mark in "*＊_＿~`｀"})
 
 
 def code_blocks(source: str) -> list[str]:
@@ -40,6 +45,7 @@ def _code(part: str) -> str:
 
 
 def _prose(part: str) -> str:
+    part = _LITERAL.sub(lambda literal: chr(_HIDDEN + ord(literal[1])), part)
     lines = [re.sub(r"^> ?", "", line) for line in part.split("\n")]
     pieces = _CODE.split("\n".join(lines))
     return "".join(_unescaped(p[1:-1]) if n % 2 else _styled(p) for n, p in enumerate(pieces))
