@@ -180,3 +180,9 @@ def test_html_keeps_what_markdown_means() -> None:
     ):
         assert part in shown
     assert "line<br>" in shown
+
+
+def test_each_paragraph_runs_the_way_of_its_script_and_code_keeps_its_first_blank_line() -> None:
+    page = html("\u05e9\u05dc\u05d5\u05dd\n\n- \u0627\n\n# a\n\n```\n\n x\n```")
+    assert page.count('dir="auto"') == 3
+    assert ">\n\n x</pre>" in page
