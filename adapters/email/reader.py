@@ -1,7 +1,7 @@
 """A mail's bytes as parts, by the standard library's reader, which is kept from what takes it long. Pure.
 
-It reads some fields again and again, with a time that grows by the square of their length: so each field has a bound, far
-above what people and programs write. What stands behind it is left out.
+It reads some fields again and again, with a time that grows by the square of their length: so each field but From has a
+bound, far above what people and programs write. What stands behind it is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class _Bounded(Compat32):
         name, value = super().header_source_parse(sourcelines)
         if name.lower().startswith("content-"):
             return name, ";".join(value[:_CONTENT].split(";", _PARAMETERS)[:_PARAMETERS])
-        return name, value[:_FIELD]
+        # Who wrote a mail must not hang on where we cut: what stands behind would be a second address to others.
+        return name, value if name.lower() == "from" else value[:_FIELD]
 
 
 _POLICY = _Bounded()

@@ -154,6 +154,7 @@ def test_EM_32_the_address_in_angle_brackets_counts_whatever_the_name_claims() -
     "value",
     [
         "good@ok.test, evil@bad.test",
+        f"good@ok.test{' ' * 20_000}, evil@bad.test",
         "<good@ok.test> <evil@bad.test>",
         "<good@ok.test> evil@bad.test",
         "good@ok.test evil@bad.test",
