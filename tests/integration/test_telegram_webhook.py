@@ -67,8 +67,13 @@ async def test_updates_are_posted_and_taken_once_they_are_stored(telegram_peer: 
         telegram_peer.push_again(telegram_peer.updates.pushed[-1]["update_id"], new_id=True)
         telegram_peer.push_text("now", 5)
         await desk.until(lambda: len(desk.events) == 3)
+        telegram_peer.migrate(-500, -100777)
+        telegram_peer.push_text("elsewhere", -100777)
+        await desk.until(lambda: len(desk.events) == 4)
         await telegram_peer.wait_for(lambda: not telegram_peer.updates.waiting)
-    assert [event.text for event in desk.events] == ["while away", "again", "now"]
+    assert [event.text for event in desk.events] == ["while away", "again", "now", "elsewhere"]
+    assert [event.session for event in desk.events[2:]] == [None, "-500"]
+    assert desk.watermarks == {"moves:424242": '{"-100777":"-500"}'}
     assert desk.duplicates == 1
     (call,) = telegram_peer.calls("setWebhook")
     assert (call.params["secret_token"], call.params["max_connections"]) == (SECRET, 7)
