@@ -24,7 +24,7 @@ _LONGEST_URL = 600
 """A link's address counts as text; a longer one is shown beside its name, where it can be cut."""
 _LOOK_AHEAD = 128
 _MARKS = {"bold": "**", "italic": "*", "underline": "__", "strikethrough": "~~", "spoiler": "||"}
-_ADDRESS = re.compile(r"https?://[^\s<>]+")
+_ADDRESS = re.compile(r"https?://[^\s<>`]+")
 _UNSAFE = re.compile(r"[()<>*|~`]")
 _BRACKET = re.compile(r"(?<!\\)[\[\]]")
 _SPECIAL = re.compile(
@@ -54,12 +54,17 @@ def render_discord(markdown: str, limit: int = 2000, reserve: int = 0) -> list[s
     return list(_pieces(flat, room))
 
 
-def escape(text: str) -> str:
-    """The text such that Discord shows it as it is. Addresses are left alone: Discord reads no marks in them."""
+def escape(text: str, behind: str = "") -> str:
+    """The text such that Discord shows it as it is. Addresses are left alone: Discord reads no marks in them.
+
+    behind: what is written behind it. Brackets, which do not show, keep from an address what would be taken for a part of it.
+    """
     parts: list[str] = []
     at = 0
     for found in _ADDRESS.finditer(text):
-        parts += [_escaped(text, at, found.start()), found[0]]
+        after = text[found.end() : found.end() + 1] or behind
+        is_apart = not after or after.isspace() or after in "<>"
+        parts += [_escaped(text, at, found.start()), found[0] if is_apart else f"<{found[0]}>"]
         at = found.end()
     return "".join([*parts, _escaped(text, at, len(text))])
 
@@ -167,14 +172,16 @@ class _Piece:
     def _write(self, start: int, end: int, spans: Sequence[Span]) -> str:
         out, at = "", start
         for span, inner in _outermost(spans):
-            out = _joined(out, self._plain(at, span.start))
-            out = _joined(out, self._marked(span, inner))
+            marked = self._marked(span, inner)
+            out = _joined(_joined(out, self._plain(at, span.start, marked[:1])), marked)
             at = span.end
         return _joined(out, self._plain(at, end))
 
-    def _plain(self, start: int, end: int) -> str:
+    def _plain(self, start: int, end: int, behind: str = "") -> str:
         cuts = [start, *self._jumps[bisect_left(self._jumps, start) : bisect_left(self._jumps, end)], end]
-        return "\\".join(escape(self._text[low:high]) for low, high in pairwise(cuts))
+        return "\\".join(
+            escape(self._text[low:high], behind if high == end else "") for low, high in pairwise(cuts)
+        )
 
     def _marked(self, span: Span, inner: Sequence[Span]) -> str:
         text = self._text[span.start : span.end]

@@ -24,7 +24,7 @@ def one(markdown: str) -> str:
         ("```py\nx = 1\n```", "```py\nx = 1\n```"),
         ("[l](https://x.org/a_b)", "[l](https://x.org/a_b)"),
         ("[l](https://x.org/a(b))", "[l](https://x.org/a%28b%29)"),
-        ("https://x.org/_a_*b*", "https://x.org/_a_*b*"),
+        ("https://x.org/_a_*b*", "<https://x.org/_a_>*b*"),
         ("snake_case and 2*3*4", r"snake_case and 2\*3\*4"),
         ("__init__ foo__bar__", r"\_\_init\_\_ foo\_\_bar\_\_"),
         (r"C:\dir", r"C:\dir"),
@@ -130,6 +130,9 @@ def test_what_stands_behind_an_address_is_no_part_of_it() -> None:
     assert render_discord("<https://x.org/a>\\*b, <https://x.org/c>.") == [
         r"<https://x.org/a>\*b, https://x.org/c."
     ]
+    assert one("see https://x.org/a~~b~~ and https://x.org/```c") == (
+        "see <https://x.org/a>~~b~~ and <https://x.org/>\\`\\`\\`c"
+    )
 
 
 def test_what_stands_around_a_link_is_no_part_of_it() -> None:
