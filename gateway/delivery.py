@@ -248,17 +248,20 @@ class Delivery:
             return await self._settle_failure(row, Rejected("this platform is not set up any more"))
         if (gone := await self._missing(row)) is not None:
             return await self._settle_failure(row, Rejected(gone))
+        # From here to the receipt a cancelled lane finishes its call: a claim without its call, or a receipt that is
+        # not stored, would be a message lost or sent twice.
+        call = asyncio.create_task(self._claimed(adapter, row), name="send")
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        return await asyncio.shield(call)
+
+    async def _claimed(self, adapter: Adapter, row: OutboxRow) -> OutboxRow | None:
         try:
             await self._store.write(outbox.claim(row.id, self._clock.time()))
         except StoreUnavailable:
             return replace(row, due_at=self._clock.time() + 1.0)
         reached("outbox.claimed")
-        # From here to the receipt a cancelled lane finishes its call: a receipt that is not stored would be a
-        # message sent twice.
-        call = asyncio.create_task(self._call(adapter, row), name="send")
-        self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
-        return await asyncio.shield(call)
+        return await self._call(adapter, row)
 
     async def _missing(self, row: OutboxRow) -> str | None:
         """Why the row cannot be sent: a file of it is no longer kept."""

@@ -24,6 +24,7 @@ from gateway.outbox import Draft
 from gateway.pairing import Pairings
 from gateway.router import Route
 from gateway.sessions import Sessions, is_unrated
+from gateway.uncut import uncut
 from hermes.adapter import AdapterState
 from hermes.agent import TurnEnded, TurnState, TurnUpdate
 from hermes.clock import Clock
@@ -97,6 +98,18 @@ class InstanceIntake:
         now = p.clock.time()
         undo: list[Callable[[], None]] = []
         judged = [self._judge(item, now, undo) for item in items]
+        work = self._stored(judged, watermark, now, undo)
+        return (await uncut(work, name=f"intake {self._instance}")).verdicts
+
+    async def _stored(
+        self,
+        judged: Sequence[Judged],
+        watermark: Watermark | None,
+        now: float,
+        undo: list[Callable[[], None]],
+    ) -> ledger.Taken:
+        """Commit, and tell who goes on with it."""
+        p = self._parts
         try:
             taken: ledger.Taken = (await p.store.write(ledger.accept(judged, watermark, now)))[0]
         except StoreUnavailable:  # they come again, and shall be judged as if for the first time
@@ -110,7 +123,7 @@ class InstanceIntake:
         for item in judged:
             if item.changes is not None:
                 p.sessions.amend(item.changes)
-        return taken.verdicts
+        return taken
 
     def _judge(self, item: Parsed, now: float, undo: list[Callable[[], None]]) -> Judged:
         match item:

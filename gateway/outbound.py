@@ -13,6 +13,7 @@ from gateway import outbox
 from gateway.delivery import Delivery
 from gateway.outbox import Draft
 from gateway.router import format_target
+from gateway.uncut import uncut
 from hermes.clock import Clock
 from hermes.errors import HermesError
 from hermes.events import Target
@@ -102,11 +103,14 @@ class Outbound:
         target, name = to if isinstance(to, Target) else self.target(to), _name(key)
         if not await outbox.message_rows(self._store, name):
             drafts = await self._drafts(target, markdown, key, files)
-            (rows,) = await self._store.write(outbox.enqueue_message(drafts, self._clock.time()))
-            self._delivery.wake(rows)
+            await uncut(self._put(drafts), name="outbound")
         standing = await outbox.message_rows(self._store, name)
         await self._delivery.closed([row.id for row in standing], seconds)
         return _sum_up(key, target, await outbox.message_rows(self._store, name))
+
+    async def _put(self, drafts: Sequence[Draft]) -> None:
+        (rows,) = await self._store.write(outbox.enqueue_message(drafts, self._clock.time()))
+        self._delivery.wake(rows)
 
     async def _drafts(
         self, target: Target, markdown: str, key: str, files: Sequence[StoredFile]

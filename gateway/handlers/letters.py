@@ -10,6 +10,7 @@ from gateway import letters
 from gateway.control import Handler
 from gateway.handlers.request import number, text
 from gateway.handlers.running import Running
+from gateway.uncut import uncut
 from hermes.errors import HermesError
 from hermes.messages import JSONObject
 from hermes.store import Job
@@ -46,14 +47,16 @@ class _Operations:
         return {"letter": asdict(found)}
 
     async def retry(self, request: JSONObject) -> JSONObject:
+        await uncut(self._revive(request), name="retry")
+        return {"letters": await self._wanted(request)}
+
+    async def _revive(self, request: JSONObject) -> None:
         core = self._gateway.core
-        rows = await self._write(request, letters.revive)
-        for revived in rows:
+        for revived in await self._write(request, letters.revive):
             core.delivery.wake([r for r in revived.replies if core.delivery.serves(r.target.instance)])
             for row in revived.messages:
                 if core.delivery.hears(row.event.instance):
                     core.sessions.put(row)
-        return {"letters": await self._wanted(request)}
 
     async def drop(self, request: JSONObject) -> JSONObject:
         await self._write(request, letters.put_away)
