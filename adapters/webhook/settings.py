@@ -67,7 +67,9 @@ class Route(Section):
     @classmethod
     def _names_a_chat(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if "origin" in value:
-            raise ValueError("a request comes from no chat, so it has no origin; name a chat, such as telegram:1")
+            raise ValueError(
+                "a request comes from no chat, so it has no origin; name a chat, such as telegram:1"
+            )
         return value
 
     @field_validator("secret")
