@@ -343,7 +343,10 @@ def main() -> int:
         runs.append(done.record())
         for token, reason in list(done.wrong.items())[:50]:
             print(f"{token}: {reason}", file=sys.stderr)
-        counts = {n: getattr(done, n) for n in ("asked", "troubles", "lost", "doubled", "marked", "unheard")}
+        counts = {
+            n: getattr(done, n)
+            for n in ("asked", "troubles", "lost", "doubled", "marked", "unheard", "unreported")
+        }
         print(json.dumps({**counts, "others_cores": done.others_cores}), file=sys.stderr)
     if options.write:
         write_storm({"machine": describe([]), "runs": runs})
