@@ -87,6 +87,7 @@ class Delivery:
         self._closed: dict[int, asyncio.Event] = {}
         self._idle = asyncio.Event()
         self._idle.set()
+        self._nowhere: str | None = None
         self.sent = 0
         self.lost = 0
         self.dead = 0
@@ -108,8 +109,17 @@ class Delivery:
         """The target with its chat's id in place of a name. One that names no chat stays: its platform refuses it."""
         try:
             return self._places.resolve(target)
+        except ConfigError:
+            return target
+
+    def _told(self, target: Target, key: str) -> Target:
+        """As `resolved`, with a line in the log where a message, `key`, is for no chat. It may be composed twice."""
+        try:
+            return self._places.resolve(target)
         except ConfigError as error:
-            log.warning("delivery.no_such_chat", instance=target.instance, error=str(error))
+            if key != self._nowhere:
+                log.warning("delivery.no_such_chat", instance=target.instance, error=str(error))
+            self._nowhere = key
             return target
 
     def largest_file(self, target: Target) -> int | None:
@@ -139,7 +149,7 @@ class Delivery:
         self, target: Target, content: Content, key: str, kind: outbox.OutboxKind = "reply"
     ) -> list[Draft]:
         """As `compose`, for one target."""
-        target = self.resolved(target)
+        target = self._told(target, key)
         adapter = self._adapters.get(target.instance)
         if adapter is None:
             log.error("delivery.no_such_platform", instance=target.instance)

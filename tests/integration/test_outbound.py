@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import structlog
 
 from gateway import letters
 from hermes.adapter import Capabilities
@@ -141,6 +142,21 @@ async def test_an_answer_that_goes_to_a_named_chat_finds_it_when_it_is_sent(tmp_
         await g.deliver(named)
         await g.answered(3)
         assert [t.chat for t, _, _ in g.adapter.sent] == ["home", "5", "5"]
+
+
+async def test_a_chat_that_there_is_not_is_logged_once_for_each_message(tmp_path: Path) -> None:
+    lost = replace(message("failed"), reply_to=(replace(message("x").reply_to[0], chat="#nowhere"),))
+    long = Answer("one paragraph\n\n" * 3000)  # several messages: it becomes a file, and is composed twice
+    model = ScriptedModel([Answer("short"), long])
+    config = TRUSTED + "display: {long_reply: file, long_reply_after: 1}\n"
+    with structlog.testing.capture_logs() as logs:
+        async with rig(tmp_path / "home", config=config, model=model) as g:
+            for number in ("1", "2"):
+                await g.deliver(replace(lost, dedupe_key=number))
+                await g.quiet()
+            assert {t.chat for t, _, _ in g.adapter.sent} == {"#nowhere"}
+            assert [file.name for file, _ in g.adapter.files] == ["answer.md"]
+    assert [line["event"] for line in logs].count("delivery.no_such_chat") == 2
 
 
 # --- beside it ------------------------------------------------------------------------------------
