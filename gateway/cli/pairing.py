@@ -52,8 +52,9 @@ def revoke(
     instance, colon, sender = account.partition(":")
     if not colon or not sender:
         raise typer.BadParameter('write for example "telegram:123"')
-    ask_holder("pairing.revoke", instance=instance, sender=sender)
+    still = ask_holder("pairing.revoke", instance=instance, sender=sender).get("still")
     if as_json:
-        print_json({"instance": instance, "sender": sender})
+        print_json({"instance": instance, "sender": sender, "still": still})
     else:
-        print(f"{account} is not admitted any longer.")
+        ended = "not paired or joined any longer" if still else "not admitted any longer"
+        print(clean(" ".join(filter(None, [f"{account} is {ended}.", still]))))

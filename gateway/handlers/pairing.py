@@ -45,7 +45,10 @@ class _Operations:
         return {"pairing": asdict(pairing)}
 
     async def pairing_revoke(self, request: JSONObject) -> JSONObject:
-        """An account that was admitted by others of its person is taken out of it, else they would let it in again."""
+        """An account that was admitted by others of its person is taken out of it, else they would let it in again.
+
+        still: a sentence, where allow_from lets it in all the same.
+        """
         core = self._gateway.core
         who = text(request, "instance"), text(request, "sender")
         jobs = list(core.linking.part(who)) if core.linking.people.of(who) is not None else []
@@ -53,6 +56,17 @@ class _Operations:
             jobs.append(core.pairings.revoke(*who))
         except LookupError as error:
             if not jobs:
-                raise HermesError(error.args[0]) from error
+                raise HermesError(" ".join(filter(None, [error.args[0], self._still(who)]))) from error
         await core.store.write(*jobs)
-        return {}
+        return {"still": self._still(who)}
+
+    def _still(self, who: tuple[str, str]) -> str | None:
+        instance, sender = who
+        key = f"platforms.{instance}.allow_from"
+        match self._gateway.core.linking.rights.own(who):
+            case "listed":
+                return f"{key} admits {instance}:{sender} still: take {sender} out of that list."
+            case "anyone":
+                return f'{key} admits anyone still: take "*" out of that list.'
+            case _:
+                return None

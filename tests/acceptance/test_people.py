@@ -42,7 +42,8 @@ async def test_one_person_from_joining_to_revocation(house: House) -> None:
     telegram.push_text("/whoami", chat=6)
     assert "Role: owner" in await telegram.wait_text(6, "Role: ")
 
-    assert (await house.hermes("pairing", "revoke", "telegram:6")).code == 0
+    revoked = await house.hermes("pairing", "revoke", "telegram:6")
+    assert (revoked.code, revoked.out) == (0, "telegram:6 is not admitted any longer.\n")
     telegram.push_text("let me in", chat=6)
     telegram.push_text("still here", chat=5)
     await telegram.wait_text(5, "echo: still here")
@@ -56,3 +57,14 @@ async def test_one_person_from_joining_to_revocation(house: House) -> None:
     shown = (await house.hermes("people", "show", "telegram:7")).out
     assert "owner (given)" in shown
     assert "by the others" in shown
+    revoked = await house.hermes("pairing", "revoke", "telegram:5")  # whom allow_from lists
+    listed = "platforms.telegram.allow_from admits telegram:5 still: take 5 out of that list."
+    assert revoked.out == f"telegram:5 is not paired or joined any longer. {listed}\n"
+    again = await house.hermes("pairing", "revoke", "telegram:5")
+    assert (again.code, again.err) == (1, f"hermes: 5 is not paired on telegram. {listed}\n")
+    house.config["platforms"]["telegram"]["allow_from"] = ["*"]
+    house.write()
+    again = await house.hermes("pairing", "revoke", "telegram:5")
+    assert again.err.endswith(
+        'platforms.telegram.allow_from admits anyone still: take "*" out of that list.\n'
+    )
