@@ -131,11 +131,17 @@ def check_files(platform: str, most: int | None, files: Sequence[tuple[str, int]
         if size == 0:
             raise HermesError(f"{name} is empty; an empty file cannot be sent.")
         if most is not None and size > most:
-            raise HermesError(f"{name} has {_megabytes(size)}; {platform} takes at most {_megabytes(most)}.")
+            has, bound = _measured(size), _measured(most)
+            if has == bound:
+                has, bound = f"{size:,} bytes", f"{most:,}"
+            raise HermesError(f"{name} has {has}; {platform} takes at most {bound}.")
 
 
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
+def _measured(size: int) -> str:
+    for unit, worth in (("MB", 10**6), ("kB", 1000)):
+        if size >= worth:
+            return f"{size / worth:,.1f} {unit}"
+    return f"{size} bytes"
 
 
 def _name(key: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from gateway import letters
+from gateway.outbound import check_files
 from hermes.adapter import Capabilities
 from hermes.errors import ConfigError, HermesError, OutcomeUnknown, Rejected
 from hermes.events import Sender
@@ -83,12 +84,27 @@ async def test_files_that_a_platform_does_not_take_are_refused_before_anything_i
 ) -> None:
     async with rig(tmp_path / "home", adapter=FakeAdapter(largest_file=3)) as g:
         small, big = [await g.core.media.put(data, "a.bin") for data in (b"abc", b"abcd")]
-        with pytest.raises(HermesError, match=r"a.bin has .* telegram takes at most"):
+        with pytest.raises(HermesError, match=r"a.bin has 4 bytes; telegram takes at most 3 bytes\."):
             await g.core.outbound.send(TO, "look", key="k", files=[small, big])
         with pytest.raises(HermesError, match="is empty"):
             await g.core.outbound.send(TO, "look", key="k", files=[replace(small, size=0)])
         assert await g.rows("SELECT count(*) FROM outbox") == [(0,)]
         assert (await g.core.outbound.prepare(TO, "k")).largest_file == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "told"),
+    [
+        (20_500, 1024, "has 20.5 kB; discord takes at most 1.0 kB."),
+        (12_000_000, 500_000, "has 12.0 MB; discord takes at most 500.0 kB."),
+        (25_000_001, 25_000_000, "has 25,000,001 bytes; discord takes at most 25,000,000."),
+        (7, 0, "has 7 bytes; discord takes at most 0 bytes."),
+    ],
+)
+def test_sizes_that_are_told_differ(size: int, most: int, told: str) -> None:
+    with pytest.raises(HermesError) as refused:
+        check_files("discord", most, [("a.bin", size)])
+    assert str(refused.value) == f"a.bin {told}"
 
 
 async def test_a_file_whose_fate_is_unknown_is_sent_again_marked(tmp_path: Path) -> None:
