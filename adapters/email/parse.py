@@ -158,11 +158,14 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
         above=tuple(references(above[:-1], above[-1])) if above else (),
         cc=_others(message, sender, reading) if reading.reply_all and genuine else (),
     )
+    # An answer that others read too is said in no private place: no code stands in it, and it is not drawn from what
+    # the sender has said in private.
+    to_others = bool(answers.cc) or answers.to != sender
     return Event(
         platform="email",
         instance=reading.instance,
         account=reading.address,
-        kind="direct",
+        kind="group" if to_others else "direct",
         chat=sender,
         sender=Sender(
             sender if genuine or reading.authserv_id is None else f"unverified:{sender}", mail.name
@@ -176,7 +179,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
         if any(is_ours(name, domain_of(reading.address)) for name in above)
         else quoted[:_QUOTED] or None,
         reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
-        private_notice=genuine,
+        private_notice=genuine and not to_others,
         unsupported=None if text or body.files else body.sealed or missing or "a mail without text",
         # A guest who bears somebody's name and is not vouched for; where nobody is checked, all are guests alike.
         untrusted=not genuine and reading.authserv_id is not None,

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.email.adapter import Email, build
 from adapters.email.settings import EmailSettings
-from hermes.adapter import AdapterContext, AdapterState, HttpLimits
+from hermes.adapter import AdapterContext, AdapterState, HttpLimits, Intake
 from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError
@@ -137,7 +137,7 @@ def make_adapter(settings: dict[str, Any], clock: Clock | None = None, folder: P
 
 
 @asynccontextmanager
-async def running(adapter: Email, desk: Desk) -> AsyncIterator[asyncio.Task[None]]:
+async def running(adapter: Email, desk: Intake) -> AsyncIterator[asyncio.Task[None]]:
     """The adapter at work."""
     task = asyncio.create_task(adapter.run(desk), name="run email")
     try:

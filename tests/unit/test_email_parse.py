@@ -258,6 +258,30 @@ def test_only_the_sender_is_answered_unless_all_were_asked_for() -> None:
     assert answers(event(mail(**many), all_of_them)).cc == ("jo@far.test", "max@far.test")
 
 
+@pytest.mark.parametrize(
+    ("headers", "to_all", "private"),
+    [
+        ({}, True, True),
+        ({"To": f"{BOT}, ana@far.test", "Cc": "Bot <bot+tag@x.test>"}, True, True),
+        ({"Reply-To": "Ana <ANA@far.test>"}, True, True),
+        ({"To": f"{BOT}, carl@far.test"}, False, True),
+        ({"To": f"{BOT}, carl@far.test"}, True, False),
+        ({"Cc": "dora@far.test"}, True, False),
+        ({"Reply-To": "team@far.test"}, False, False),
+    ],
+)
+def test_a_mail_whose_answer_others_read_is_no_private_place(
+    headers: dict[str, str], to_all: bool, private: bool
+) -> None:
+    reading = Reading("email", BOT, own_addresses(BOT, ()), authserv_id="mx.own.test", reply_all=to_all)
+    passed = {"Authentication-Results": "mx.own.test; dmarc=pass header.from=far.test"}
+    headers = {"To": BOT, **headers}
+    found = event(mail(**headers, **passed), reading)
+    assert (found.kind, found.private_notice) == (("direct", True) if private else ("group", False))
+    unproven = event(mail(**headers), reading)
+    assert (unproven.kind, unproven.private_notice, answers(unproven).cc) == ("direct", False, ())
+
+
 # --- conversations -----------------------------------------------------------------------------------
 
 
