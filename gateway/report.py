@@ -93,7 +93,13 @@ class Report:
             "ready": ready,
             "reason": reason,
             "platforms": {
-                name: {"state": c.state, "reason": c.reason, "told": c.told, "restarts": c.restarts}
+                name: {
+                    "state": c.state,
+                    "reason": c.reason,
+                    "told": c.told,
+                    "setting": c.setting,
+                    "restarts": c.restarts,
+                }
                 for name, c in core.supervisor.conditions.items()
                 if name != "terminal"
             },

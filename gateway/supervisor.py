@@ -33,11 +33,15 @@ def pause_before(attempt: int, jitter: float) -> float:
 
 @dataclass(slots=True)
 class Condition:
-    """How an instance is. Times are monotonic seconds. told: the platform's refusal in a sentence, once it is final."""
+    """How an instance is. Times are monotonic seconds.
+
+    told, setting: the platform's refusal in a sentence, once it is final, and the key whose value it refused.
+    """
 
     state: AdapterState = "connecting"
     reason: str | None = None
     told: str | None = None
+    setting: str | None = None
     alive_at: float = 0.0
     restarts: int = 0
     named: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,7 +69,8 @@ class Supervisor:
         if (condition.state, condition.reason) != (state, reason):
             log.info("adapter.state", instance=instance, state=state, reason=reason)
         has_connected = state == "connected" != condition.state
-        condition.state, condition.reason, condition.told = state, reason, None
+        condition.state, condition.reason = state, reason
+        condition.told = condition.setting = None
         condition.alive_at = self._clock.monotonic()
         if state != "connecting" or reason is not None:
             condition.named.set()
@@ -109,7 +114,7 @@ class Supervisor:
                 error: AdapterError = AdapterError("the connection ended")
             except Unauthorized as e:
                 self.state(name, "failed", "unauthorized")
-                self.conditions[name].told = str(e)
+                self.conditions[name].told, self.conditions[name].setting = str(e), e.setting
                 log.error("adapter.unauthorized", instance=name, error=str(e))  # noqa: TRY400  no fault of ours
                 return
             except AdapterError as e:

@@ -126,6 +126,11 @@ class AdapterError(HermesError):
 class Unauthorized(AdapterError):
     """The platform refused the credentials."""
 
+    def __init__(self, message: str | None = None, *, setting: str | None = None) -> None:
+        """setting: the key of the instance, such as "token", whose value was refused, where it is one."""
+        super().__init__(message)
+        self.setting = setting
+
 
 class Unreachable(AdapterError):
     """The platform could not be reached."""

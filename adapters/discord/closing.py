@@ -11,8 +11,9 @@ from hermes.errors import AdapterError, Unauthorized
 
 __all__ = ["judge_close"]
 
+_TOKEN = 4004
 _FINAL: Mapping[int, str] = {
-    4004: "Discord refused the bot's token (4004); take a new one from the Bot page of discord.com/developers.",
+    _TOKEN: "Discord refused the bot's token (4004); take a new one from the Bot page of discord.com/developers.",
     4010: "Discord refused the shard (4010).",
     4011: "The bot is in too many servers for one connection (4011), and Hermes makes only one.",
     4012: "Discord does not speak version 10 of the gateway any more (4012); update Hermes.",
@@ -26,4 +27,6 @@ _FINAL: Mapping[int, str] = {
 def judge_close(code: int | None) -> AdapterError:
     """The error that a close code stands for; `Unauthorized` where trying again cannot help."""
     told = _FINAL.get(code or 0)
-    return Unauthorized(told) if told else AdapterError(f"The gateway closed the connection ({code}).")
+    if told is None:
+        return AdapterError(f"The gateway closed the connection ({code}).")
+    return Unauthorized(told, setting="token" if code == _TOKEN else None)

@@ -50,7 +50,8 @@ def failure(call: str, status: int, headers: Mapping[str, str], body: bytes) -> 
     code, told = _code(answer), _told(answer)
     if status == 401 and not call.endswith("interaction"):
         return Unauthorized(
-            "Discord refused the bot's token (401); take a new one from the Bot page of discord.com/developers."
+            "Discord refused the bot's token (401); take a new one from the Bot page of discord.com/developers.",
+            setting="token",
         )
     if status == 429:
         return NotTaken(f"Discord asks to slow down: {told}", retry_after=pause_of(headers, body))

@@ -70,7 +70,8 @@ def failure(method: str, status: int, answer: object, retry_after: str | None = 
 
 def _refusal(method: str, error: str, verdict: Mapping[str, Any]) -> AdapterError:
     if error in _TOKENS or (method == _OPENING and error not in _MAY_HAVE_BEEN_DONE | _LATER):
-        return Unauthorized(_token_told(method, error))
+        setting = "app_token" if method == _OPENING else "bot_token"
+        return Unauthorized(_token_told(method, error), setting=setting)
     if error in _MAY_HAVE_BEEN_DONE:
         return OutcomeUnknown(f"Slack failed at {method} ({error}).")
     if error in _LATER:

@@ -37,7 +37,8 @@ def failure(method: str, status: int, body: bytes) -> AdapterError:
     parameters = parameters if isinstance(parameters, dict) else {}
     if code == 401 or (code == 404 and method == "getMe"):
         return Unauthorized(
-            f"Telegram refused the bot's token ({code} {description}); check it with @BotFather."
+            f"Telegram refused the bot's token ({code} {description}); check it with @BotFather.",
+            setting="token",
         )
     if code == 409:
         return Conflict(f"Another program receives this bot's messages: {description}")

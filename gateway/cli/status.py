@@ -14,10 +14,7 @@ __all__ = ["describe", "failures", "faults", "show", "warnings"]
 
 _COLUMNS = 79
 
-_ADVICE = {
-    "unauthorized": "{told} Then `hermes config set platforms.{name}.NAME` with what is new, and `hermes gateway restart`",
-    "conflict": "another program uses the same account; stop that one",
-}
+_RESTART = "`hermes gateway restart`"
 
 
 def show(*, as_json: bool) -> int:
@@ -128,9 +125,21 @@ def _state(name: str, platform: dict[str, Any]) -> str:
     state, reason = platform.get("state", "?"), platform.get("reason")
     if not reason:
         return str(state)
-    advice = _ADVICE.get(reason)
+    advice = _advice(name, platform)
+    return f"{state}: {reason}" + (f" ({advice})" if advice else "")
+
+
+def _advice(name: str, platform: dict[str, Any]) -> str:
+    """What a person can do. The key to set is named only where its value is what was refused."""
+    if platform["reason"] == "conflict":
+        return "another program uses the same account; stop that one"
+    if platform["reason"] != "unauthorized":
+        return ""
     told = platform.get("told") or "The platform refused its credentials."
-    return f"{state}: {reason}" + (f" ({advice.format(name=name, told=told)})" if advice else "")
+    setting = platform.get("setting")
+    if not setting:
+        return f"{told} Then {_RESTART}"
+    return f"{told} Then `hermes config set platforms.{name}.{setting}`, which asks for the new one, and {_RESTART}"
 
 
 def warnings(status: dict[str, Any]) -> list[str]:

@@ -43,7 +43,7 @@ async def test_a_wrong_token_fails_that_platform_alone_and_calls_no_more(house: 
     async with server:
         await house.start()
         told = await house.platform("telegram", "failed")
-        assert told["reason"] == "unauthorized"
+        assert (told["reason"], told["setting"]) == ("unauthorized", "token")
         assert answer_of(await house.ask("still here")) == "echo: still here"
         assert (await house.hook({"text": "taken"})).status_code == 202
         watched = time.monotonic() + 4

@@ -101,7 +101,7 @@ async def test_what_a_person_must_do_is_said(house: House, discord: DiscordPeer)
     discord.gateway.grants_content = False
     await house.start()
     told = await house.platform("discord", "failed")
-    assert told["reason"] == "unauthorized"
+    assert (told["reason"], told["setting"]) == ("unauthorized", None)
     await house.said("Message Content Intent")
     await house.stop()
 

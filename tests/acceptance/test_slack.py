@@ -153,7 +153,8 @@ async def test_trouble_that_passes_and_trouble_that_does_not(house: House, slack
 
     slack.faults.add("apps.connections.open", refused("account_inactive"))
     slack.links.cut()
-    assert (await house.platform("slack", "failed"))["reason"] == "unauthorized"
+    failed = await house.platform("slack", "failed")
+    assert (failed["reason"], failed["setting"]) == ("unauthorized", "app_token")
     await house.said("App-Level Tokens")
     house.telegram.push_text("here all is well", chat=1)
     await house.telegram.wait_text(1, "all is well")

@@ -113,7 +113,7 @@ STATUS = {
     "ready": False,
     "reason": "The disk is full.",
     "platforms": {
-        "telegram": {"state": "failed", "reason": "unauthorized"},
+        "telegram": {"state": "failed", "reason": "unauthorized", "setting": "token"},
         "api": {"state": "connected", "reason": None},
     },
     "settings": {
@@ -133,14 +133,14 @@ def test_status_says_what_is_wrong_and_what_to_do() -> None:
     lines = describe(STATUS)
     assert lines[0] == "Hermes 1.0 runs as process 7, up 2.0 h, at http://127.0.0.1:1."
     assert lines[1].startswith("  telegram  failed: unauthorized (The platform refused its credentials.")
-    assert "hermes config set platforms.telegram" in lines[1]
+    assert "`hermes config set platforms.telegram.token`, which asks" in lines[1]
     told = {
         **STATUS,
         "platforms": {"x": {"state": "failed", "reason": "unauthorized", "told": "X said no (401)."}},
     }
-    assert describe(told)[1].startswith(
-        "  x  failed: unauthorized (X said no (401). Then `hermes config set platforms.x."
-    )
+    assert (
+        describe(told)[1] == "  x  failed: unauthorized (X said no (401). Then `hermes gateway restart`)"
+    ), "no setting is to blame"
     assert lines[2] == "  api       connected"
     assert lines[-3:] == [
         "Warning: nothing is taken: The disk is full.",

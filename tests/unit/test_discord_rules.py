@@ -78,9 +78,12 @@ def test_a_pause_is_read_from_either_place(headers: dict[str, str], body: bytes,
 def test_close_codes_say_what_to_do() -> None:
     intent = judge_close(4014)
     assert isinstance(intent, Unauthorized)
+    assert intent.setting is None, "the token is right"
     assert "Message Content Intent" in str(intent)
     assert "message_content: false" in str(intent)
-    assert isinstance(judge_close(4004), Unauthorized)
+    token = judge_close(4004)
+    assert isinstance(token, Unauthorized)
+    assert token.setting == "token"
     assert not isinstance(judge_close(4000), Unauthorized)
     assert not isinstance(judge_close(None), Unauthorized)
 

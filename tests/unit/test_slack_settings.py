@@ -95,6 +95,11 @@ def test_everything_refused_at_the_door_of_the_socket_is_the_tokens_fault() -> N
         found = failure("apps.connections.open", 200, {"ok": False, "error": error})
         assert isinstance(found, Unauthorized)
         assert error in str(found)
+        assert found.setting == "app_token"
+    bot = failure("auth.test", 200, {"ok": False, "error": "invalid_auth"})
+    assert isinstance(bot, Unauthorized)
+    assert bot.setting == "bot_token"
+    assert {"app_token", "bot_token"} <= set(SlackSettings.model_fields)
     assert not isinstance(
         failure("apps.connections.open", 200, {"ok": False, "error": "internal_error"}), Unauthorized
     )
