@@ -26,7 +26,7 @@ from hermes.messages import scrub_surrogates
 __all__ = ["Answers", "Reading", "Seen", "own_addresses", "parse_mail"]
 
 _RAW = 64 * 1024
-_QUOTED = 2000  # characters of what was cut that are kept with the event
+_QUOTED = 2000  # characters of what a mail quotes that are kept with the event
 _NAME = 100
 _SUBJECT = 300
 _MANY = 50
@@ -146,9 +146,9 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
     key = message_id or sha256(_identity(message)).hexdigest()[:32]
     forward = is_forward(subject)
     body = read_body(message, keep_quotes=forward, exact=exact, by_hand=reading.by_hand)
-    text, quoted = cut(body.text or body.packed, forward=forward)
+    words = cut(body.text or body.packed, forward=forward)
     missing = _missing(body, mail.seen)
-    text = _said(text, subject, body, is_new=not above and not is_reply(subject), missing=missing)
+    text = _said(words.text, subject, body, is_new=not above and not is_reply(subject), missing=missing)
     mark = thread_mark(message_id or key, above, domain_of(reading.address))
     answers = Answers(
         to=_reply_address(message, sender, genuine=genuine, reading=reading),
@@ -177,7 +177,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
         # What we said ourselves stands in the conversation already.
         quoted=None
         if any(is_ours(name, domain_of(reading.address)) for name in above)
-        else quoted[:_QUOTED] or None,
+        else words.quoted[:_QUOTED] or None,
         reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
         private_notice=genuine and not to_others,
         unsupported=None if text or body.files else body.sealed or missing or "a mail without text",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["cut", "is_forward", "is_reply"]
+__all__ = ["Cut", "cut", "is_forward", "is_reply"]
 
 _FORWARD = re.compile(
     r"^\W{0,12}(?:forwarded message|begin forwarded message|weitergeleitete nachricht|anfang der weitergeleiteten"
@@ -51,16 +52,33 @@ def is_reply(subject: str) -> bool:
     return _REPLY_SUBJECT.match(subject) is not None
 
 
-def cut(text: str, *, forward: bool = False) -> tuple[str, str]:
-    """The new text, and what was cut from it. forward: nothing is quoted, all of it is meant to be read."""
+class Cut(NamedTuple):
+    """A mail's text in parts: what is new, what it quotes, and what it is signed with. No line is in none of them."""
+
+    text: str
+    quoted: str = ""
+    signature: str = ""
+
+
+def cut(text: str, *, forward: bool = False) -> Cut:
+    """Take a text apart. forward: nothing is quoted, all of it is meant to be read."""
     lines = text.split("\n")
     end = len(lines) if forward or any(map(_FORWARD.match, lines)) else _history(lines)
     fresh, old = _answers(lines[:end]) if not forward else (lines, [])
-    fresh, signature = _signed(fresh)
-    kept = "\n".join(fresh).strip()
-    if not kept:
-        return text.strip(), ""
-    return kept, "\n".join([*signature, *old, *lines[end:]]).strip()
+    above: list[str] = []
+    below: list[str] = []
+    # In a mail that is passed on, a signature may stand above what is to be read, or belong to it.
+    if not forward and not any(_FORWARD.match(line) for line in lines if not line.startswith(">")):
+        fresh, above = _signed(fresh)
+        old, below = _signed_below(old)
+    if any(line.startswith(">") for line in above):  # more than a signature: nobody's words are dropped
+        above, old = [], [*above, *old]
+    kept = _joined(fresh)
+    return Cut(kept, _joined([*old, *lines[end:]]), _joined([*above, *below])) if kept else Cut(text.strip())
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(lines).strip()
 
 
 def _history(lines: Sequence[str]) -> int:
@@ -109,6 +127,14 @@ def _said_by(lines: Sequence[str], quote: int) -> int:
 def _is_text(lines: Sequence[str]) -> bool:
     """Whether there is more than blank lines and a signature."""
     return any(line.strip() for line in _signed(list(lines))[0])
+
+
+def _signed_below(old: list[str]) -> tuple[list[str], list[str]]:
+    """A quotation, and the signature of who quotes, where it stands below."""
+    marks = [number for number, line in enumerate(old) if line.startswith(">")]
+    below = marks[-1] + 1 if marks else len(old)
+    rest, signature = _signed(old[below:])
+    return [*old[:below], *rest], signature
 
 
 def _signed(lines: list[str]) -> tuple[list[str], list[str]]:

@@ -105,10 +105,40 @@ def test_EM_09_colons_dashes_and_telephone_numbers_are_no_signature() -> None:
 
 
 def test_EM_28_the_signature_below_its_mark_is_cut() -> None:
-    assert cut("text\n-- \nJo\nTel. 1") == ("text", "-- \nJo\nTel. 1")
-    assert cut("text\n\nSent from my iPhone") == ("text", "Sent from my iPhone")
-    assert cut("text\n-- \nJo\n> quoted")[0] == "text"
-    assert cut("-- \nJo")[0] == "-- \nJo"
+    assert cut("text\n-- \nJo\nTel. 1") == ("text", "", "-- \nJo\nTel. 1")
+    assert cut("text\n\nSent from my iPhone") == ("text", "", "Sent from my iPhone")
+    assert cut("-- \nJo") == ("-- \nJo", "", "")
+    plain = event(mail("hello bot\n\n-- \nAna sig", Subject=""))
+    assert (plain.text, plain.quoted) == ("hello bot", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "text\n-- \nJo\n\nOn Monday, Bot <bot@x.test> wrote:\n> earlier\n> -- \n> Bot",
+        "text\n\nOn Monday, Bot <bot@x.test> wrote:\n> earlier\n> -- \n> Bot\n\n-- \nJo",
+        "On Monday, Bot <bot@x.test> wrote:\n> earlier\n> -- \n> Bot\n\ntext\n-- \nJo",
+    ],
+)
+def test_EM_28_what_is_quoted_keeps_its_signature_and_loses_that_of_who_quotes(text: str) -> None:
+    quoted = "On Monday, Bot <bot@x.test> wrote:\n> earlier\n> -- \n> Bot"
+    assert cut(text) == ("text", quoted, "-- \nJo")
+    assert event(mail(text, Subject="")).quoted == quoted
+
+
+def test_EM_28_what_stands_between_quotations_below_a_signature_is_not_lost() -> None:
+    assert cut("text\n-- \nJo\n> why?\nbecause") == ("text", "-- \nJo\n> why?\nbecause", "")
+    below = "-----Original Message-----\nearlier\n-- \nBot"
+    assert cut(f"text\n-- \nJo\n{below}") == ("text", below, "-- \nJo")
+
+
+def test_EM_28_a_mail_that_is_passed_on_is_read_with_its_signatures() -> None:
+    text = "see below\n-- \nJo\n\n---------- Forwarded message ---------\nFrom: Bob\n\nCall me.\n-- \nBob, Tel. 1"
+    for subject in ("", "Fwd: call"):
+        assert said(text, Subject=subject) == text
+    assert said("see below\n-- \nJo\n\nFrom: Bob", Subject="WG: x").endswith("From: Bob")
+    quoting = "yes\n\nOn Monday, Bot <bot@x.test> wrote:\n> Begin forwarded message:\n\n-- \nJo"
+    assert cut(quoting).signature == "-- \nJo"
 
 
 def test_EM_28_soft_line_breaks_are_joined() -> None:
