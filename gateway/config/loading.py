@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from gateway.config.bounds import bounds, measure_of, measured
 from gateway.config.document import Document, parse, parse_flow, walk
 from gateway.config.environment import Environment
 from gateway.config.models import Place, load_class, placed, section_class
@@ -229,6 +230,9 @@ def _is_false(data: dict[str, Any]) -> bool:
     return str(data.get("enabled", True)).lower() in {"false", "off", "no", "0"}
 
 
+_OUT_OF_BOUNDS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}
+
+
 def _sentence(detail: Mapping[str, Any], place: Place) -> str:
     """What pydantic found, in our words and without the value."""
     kind, context = detail["type"], detail.get("ctx", {})
@@ -242,6 +246,8 @@ def _sentence(detail: Mapping[str, Any], place: Place) -> str:
         return f"must be text, a number in quotes{_example(place)}"
     if kind == "value_error":
         return _joined(str(context.get("error", "is wrong")))
+    if kind in _OUT_OF_BOUNDS and place.field is not None and (told := bounds(place.field)):
+        return f"should be {told}{_example(place)}"
     said = detail["msg"]
     said = (
         said.replace("Input should", "should").replace("String should", "should").replace("Value error, ", "")
@@ -260,5 +266,6 @@ def _example(place: Place) -> str:
     if examples:
         return f"; for example {key}: {examples[0]}"
     default = place.field.get_default()
-    plain = isinstance(default, str | int | float) and default != ""
-    return f"; for example {key}: {default}" if plain else ""
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        return f"; for example {key}: {measured(default, measure_of(place.field))}"
+    return f"; for example {key}: {default}" if isinstance(default, str | bool) and default != "" else ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gateway.config.bounds import bounds, measure_of, measured
 from gateway.config.models import Annotation, load_class, section_class, shape
 from gateway.config.plain import plain
-from hermes.config import Schema, parse_byte_size, parse_duration, parse_rate
+from hermes.config import Schema
 
 __all__ = ["render"]
 
@@ -78,7 +79,8 @@ def _row(key: str, field: FieldInfo) -> str:
     about = field.description or ""
     if field.examples:
         about = f"{about} For example `{field.examples[0]}`.".strip()
-    cells = (f"`{key}`", _kind(field), _default(field), about)
+    kind = ", ".join(filter(None, [_kind(field), bounds(field)]))
+    cells = (f"`{key}`", kind, _default(field), about)
     return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
 
 
@@ -88,31 +90,13 @@ def _default(field: FieldInfo) -> str:
     value = plain(field.get_default(call_default_factory=True))
     if value is None or value in ("", [], {}):
         return ""
-    if units := _UNITS.get(_kind(field)):
-        return f"`{_measured(value, units)}`"
+    if (measure := measure_of(field)) in {"duration", "size"}:
+        return f"`{measured(value, measure)}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-_UNITS = {
-    "duration": (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)),
-    "size": (("GiB", 1 << 30), ("MiB", 1 << 20), ("MB", 10**6), ("kB", 1000)),
-}
-
-
-def _measured(value: float, units: Iterable[tuple[str, int]]) -> str:
-    """A number in the largest unit of which it is a whole number, as people write it in the file."""
-    for unit, worth in units:
-        if value and value % worth == 0:
-            return f"{value / worth:.0f}{unit}"
-    return f"{value:g}"
-
-
 def _kind(field: FieldInfo) -> str:
-    readers = {getattr(m, "func", None) for m in field.metadata}
-    for reader, word in ((parse_duration, "duration"), (parse_byte_size, "size"), (parse_rate, "rate")):
-        if reader in readers:
-            return word
-    return _word(field.annotation)
+    return measure_of(field) or _word(field.annotation)
 
 
 _WORDS = {"bool": "true or false", "int": "number", "float": "number", "str": "text", "Path": "path"}

@@ -46,8 +46,11 @@ MAILBOX = "address: a@x.test, password: p, trust_from: true, imap: {host: x.test
         ("gateway: {limits: {rate: 5}}", 'write for example "30/min"'),
         (
             "gateway: {http: {port: 99999}}",
-            "gateway.http.port should be less than or equal to 65535; for example port: 8642",
+            "gateway.http.port should be 0 to 65535; for example port: 8642",
         ),
+        ("gateway: {drain_timeout: -1}", "should be at least 0; for example drain_timeout: 30s"),
+        ("gateway: {agent_cache: {idle_ttl: 0}}", "should be more than 0; for example idle_ttl: 1h"),
+        ("logging: {file_size: 1kB}", "should be at least 10kB; for example file_size: 10MB"),
         ("llm: {provider: opnai}", "llm.provider should be"),
         ("llm: {model: 4}", "llm.model must be text, a number in quotes; for example model:"),
         (
