@@ -6,7 +6,7 @@ from adapters.email.addresses import canonical, is_machine, single_address
 from adapters.email.loops import LoopGuard
 from adapters.email.parse import Answers, Reading, Seen, own_addresses, parse_mail
 from adapters.email.threads import is_ours, message_id, references, thread_mark
-from adapters.email.trust import is_genuine
+from adapters.email.trust import is_forged, is_genuine
 from hermes.config import Rate
 from hermes.events import Event, Ignored, Parsed, Unparsable, event_from_json, event_to_json
 from tests.integration.mail_desk import mail
@@ -239,6 +239,32 @@ def test_EM_30_what_stands_below_our_servers_word_or_bears_another_name_is_forge
 )
 def test_EM_30_a_pass_must_be_about_the_senders_own_domain(results: str, genuine: bool) -> None:
     assert is_genuine([f"mx.own.test 1; {results}"], "mx.own.test", "ok.test") is genuine
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        'spf=pass smtp.mailfrom="@ok.test"@evil.test',
+        'dkim=pass header.i="@ok.test"@evil.test header.s=s1 header.b=abc',
+        r'spf=none smtp.mailfrom="a\"; dkim=pass header.d=ok.test; x=\""@evil.test',
+        'spf=pass smtp.mailfrom="a; dkim=pass header.d=ok.test"@evil.test',
+        'dkim=pass reason="header.d=ok.test" header.d=evil.test',
+        'dmarc=pass reason="header.from=ok.test" header.from=evil.test',
+        'spf=pass smtp.mailfrom="a (b"@evil.test (c"; dkim=pass header.d=ok.test; x=")',
+        'spf=pass smtp.mailfrom="no end; dkim=pass header.d=ok.test',
+        "spf=pass (no end; dkim=pass header.d=ok.test",
+    ],
+)
+def test_EM_30_what_stands_in_quotes_may_be_the_senders_own_words(results: str) -> None:
+    """A quoted local part may hold anything: RFC 8601 section 2.2, RFC 5321 section 4.1.2."""
+    assert not is_genuine([f"mx.own.test; {results}"], "mx.own.test", "ok.test")
+
+
+def test_EM_30_quotes_do_not_hide_what_our_server_says_of_another() -> None:
+    assert is_genuine(['mx.own.test; spf=pass smtp.mailfrom="a b"@ok.test'], "mx.own.test", "ok.test")
+    forged = 'mx.own.test; dmarc=fail reason="a; b" header.from=ok.test; spf=pass smtp.mailfrom=ok.test'
+    assert not is_genuine([forged], "mx.own.test", "ok.test")
+    assert is_forged([forged], "mx.own.test")
 
 
 def test_a_reply_address_is_believed_of_known_senders_alone() -> None:
