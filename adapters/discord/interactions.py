@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from adapters.discord.answers import Answers
@@ -34,6 +35,9 @@ ASK = "ask"
 UNKNOWN_BUTTON = "unknown button"
 _COMMAND, _PRESS = 2, 3
 _SLASH = 1
+_AMONG_OTHERS = 2
+"""A group of persons or two others' direct chat, where somebody uses the app that he has installed for himself:
+https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-object-interaction-context-types ."""
 
 
 def is_press(interaction: Mapping[str, Any]) -> bool:
@@ -55,6 +59,8 @@ def _interaction(interaction: Mapping[str, Any], reading: Reading, place: Place)
         return Ignored(UNKNOWN_BUTTON)
     if button is None and (interaction.get("type") != _COMMAND or data.get("type", 1) != _SLASH):
         return Ignored("no slash command")
+    if interaction.get("context") == _AMONG_OTHERS:  # no server, and yet others read what is answered
+        place = replace(place, direct=False)
     if not may_be_answered(id_of(interaction, "channel_id"), reading, place):
         return Ignored("another channel")
     if button is None:

@@ -18,7 +18,7 @@ __all__ = ["Place", "Places", "read_place"]
 
 _log = structlog.get_logger("adapters.discord")
 _THREADS = (10, 11, 12)
-_DIRECT = (1, 3)
+_DIRECT = 1
 _KEPT = 4096
 _TRIES = 4
 
@@ -41,7 +41,7 @@ def read_place(channel: object) -> Place:
     kind, parent = channel.get("type"), channel.get("parent_id")
     thread = kind in _THREADS
     return Place(
-        direct=kind in _DIRECT,
+        direct=kind == _DIRECT,
         thread=thread,
         parent=str(parent) if thread and parent else None,
         joined=thread and isinstance(channel.get("member"), Mapping),

@@ -316,6 +316,15 @@ def test_a_slash_command_reads_as_it_would_be_typed() -> None:
     assert slash(command(ASK, "/skill x")).text == "/skill x"
 
 
+def test_among_others_no_command_is_private_though_there_is_no_server() -> None:
+    direct = {k: v for k, v in command("link").items() if k not in ("member", "guild_id")} | {"user": ANA}
+    for context, kind in ((1, "direct"), (None, "direct"), (2, "group")):
+        found = slash({**direct, "context": context}, DIRECT)
+        assert (found.kind, found.private_notice) == (kind, kind == "direct"), context
+    assert read_place({"id": "5", "type": 1}).direct
+    assert not read_place({"id": "5", "type": 3}).direct, "a group of persons"
+
+
 def test_other_interactions_are_left_alone_and_where_we_may_not_answer_too() -> None:
     assert parse_interaction(command(type=5), READING, CHANNEL) == Ignored("no slash command")
     elsewhere = replace(READING, channels=("8",))
