@@ -201,11 +201,12 @@ def _known(connection: sqlite3.Connection, event: Event) -> dict[str, Any]:
 
 
 def _replayed(connection: sqlite3.Connection, event: Event, now: float) -> dict[str, Any] | None:
-    """The row of an event with the same content within its window, under whatever id."""
+    """The row of an event with the same content within its window, or that is not answered yet, under whatever id."""
     if event.replay_window <= 0:
         return None
     cursor = connection.execute(
-        "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND replay_key = ? AND received_at > ?",
+        "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND replay_key = ?"
+        " AND (received_at > ? OR state IN ('waiting', 'running'))",
         (event.instance, event.replay_key, now - event.replay_window),
     )
     return _one(cursor)

@@ -17,6 +17,7 @@ from hermes.files import StoredFile
 from hermes.messages import Message
 
 __all__ = [
+    "PRESSED_TWICE",
     "Admission",
     "Attachment",
     "ChatKind",
@@ -47,6 +48,10 @@ Role = Literal["owner", "member", "guest"]
 """What somebody is to the owner, who says what each may do (`people.roles`)."""
 
 VerdictKind = Literal["accepted", "duplicate", "refused", "ignored", "unparsable"]
+
+
+PRESSED_TWICE = 5.0
+"""Seconds in which a second press of a button by the same person is a double tap; later it is meant anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +110,9 @@ class Event:
 
     dedupe_key: from the message's own identity and revision; the same message delivered again gives the same
     key.
-    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds
-    even under another
-        `dedupe_key` (webhook bodies whose delivery id is not signed); `None`: no such check.
+    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds, nor
+    while the first waits or is answered, even under another `dedupe_key` (webhook bodies whose delivery id is not
+    signed, a button that is tapped twice); `None`: no such check.
     account: the id of our own account on that platform (bot id), so that two bots of one platform never share
     a session.
     edited: a new version of a message that was seen before, with its `message_id`, its sender, and a `dedupe_key` of

@@ -25,7 +25,7 @@ from adapters.discord.parse import (
 from adapters.discord.places import Place
 from adapters.fields import mapping
 from adapters.fields import text as text_of
-from hermes.events import Event, Ignored, Parsed, Target
+from hermes.events import PRESSED_TWICE, Event, Ignored, Parsed, Target
 from hermes.messages import scrub_surrogates
 
 __all__ = ["ASK", "UNKNOWN_BUTTON", "is_press", "parse_interaction"]
@@ -106,7 +106,9 @@ def _press(interaction: Mapping[str, Any], button: Button, reading: Reading, pla
         sender=sender,
         text=button.label,
         command_text=False,
-        dedupe_key=_key(message, sender.id, button),
+        dedupe_key=f"press:{id_of(interaction, 'id')}",
+        replay_key=_key(message, sender.id, button),
+        replay_window=PRESSED_TWICE,
         thread=chat if outside or place.thread else None,
         quoted=quoted_of(message),
         reply_to=(Target(reading.instance, chat, answers=None if place.direct else answers.to_text()),),

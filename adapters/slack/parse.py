@@ -20,7 +20,7 @@ from adapters.slack.fields import identifier, number
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
 from adapters.slack.wording import Worded, worded
-from hermes.events import ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.events import PRESSED_TWICE, ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target, Unparsable
 
 __all__ = ["Account", "Reading", "parse_delivery"]
 
@@ -239,6 +239,8 @@ def _press(payload: Mapping[str, Any], reading: Reading) -> Parsed:
     message = mapping(payload, "message") if isinstance(payload.get("message"), Mapping) else {}
     chat, ts, user = identifier(place, "channel_id"), number(place, "message_ts"), identifier(person, "id")
     kind, thread = _kind(chat, {}), _begun({**place, **message}, ts)
+    choice = f"{reading.account.team}:{chat}:{ts}:choice:{user}:{_mark(label)}"
+    pressed_at = number(action, "action_ts")
     # Where only who asked sees our words, the answer goes the same way.
     link = text(payload, "response_url") if place.get("is_ephemeral") is True else ""
     return Event(
@@ -249,14 +251,16 @@ def _press(payload: Mapping[str, Any], reading: Reading) -> Parsed:
         chat=chat,
         sender=Sender(user, reading.names.get(user) or text(person, "name")),
         text=label,
-        dedupe_key=f"{reading.account.team}:{chat}:{ts}:choice:{user}:{_mark(label)}",
+        dedupe_key=f"{choice}:{pressed_at}",
+        replay_key=choice,
+        replay_window=PRESSED_TWICE,
         thread=thread,
         quoted=_beginning(read_text(text(message, "text"), reading.account.user).text),
         command_text=False,
         chat_name=_chat_name(kind, chat, user, reading),
         reply_to=(Target(reading.instance, chat, thread, link or None),),
         private_notice=kind == "direct",
-        sent_at=float(number(action, "action_ts")),
+        sent_at=float(pressed_at),
     )
 
 

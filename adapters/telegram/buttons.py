@@ -15,7 +15,7 @@ from adapters.markdown.table import columns
 from adapters.telegram.answered import beginning
 from adapters.telegram.origin import chat_kind, chat_name, person, topic_of
 from adapters.telegram.reading import Reading
-from hermes.events import Event, Ignored, Parsed
+from hermes.events import PRESSED_TWICE, Event, Ignored, Parsed
 from hermes.messages import JSONObject, scrub_surrogates
 
 __all__ = ["keyboard", "labels", "press"]
@@ -63,7 +63,9 @@ def press(query: Mapping[str, Any], reading: Reading) -> Parsed:
         chat=chat,
         sender=presser,
         text=label,
-        dedupe_key=f"{chat}:{number}:{revision}:press:{presser.id}:{label}",
+        dedupe_key=f"press:{text(query, 'id')}",
+        replay_key=f"{chat}:{number}:{revision}:press:{presser.id}:{label}",
+        replay_window=PRESSED_TWICE,
         thread=thread,
         quoted=beginning(text(message, "text") or text(message, "caption")),
         command_text=False,

@@ -65,7 +65,7 @@ class Desk:
         if isinstance(item, Unparsable):
             self.unparsable.append(item)
             return Verdict("unparsable")
-        if any(item.dedupe_key == known.dedupe_key for known in self.events):
+        if any(_is_again(item, known) for known in self.events):
             self.duplicates += 1
             return Verdict("duplicate")
         self.events.append(item)
@@ -95,6 +95,12 @@ class Desk:
     async def _tell(self) -> None:
         async with self.changed:
             self.changed.notify_all()
+
+
+def _is_again(item: Event, known: Event) -> bool:
+    """The same message, or what may not be taken twice soon after."""
+    twice = item.replay_key is not None and item.replay_key == known.replay_key
+    return twice or item.dedupe_key == known.dedupe_key
 
 
 def _targets(text: str) -> Target:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from hermes.adapter import Capabilities, Piece
 from hermes.agent import TurnEnded
+from hermes.events import PRESSED_TWICE
 from hermes.messages import ToolCall
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import message, rig
@@ -128,3 +130,40 @@ async def test_what_cannot_be_buttons_is_told_to_the_model(tmp_path: Path, label
         assert await g.answered(1) == ["Shall I?"]
         assert choices_of(adapter.pieces) == [[]]
         assert model.requests[1].messages[-1].text.startswith("Error")
+
+
+async def test_a_double_tap_is_one_message_and_a_press_after_a_failure_is_a_new_one(tmp_path: Path) -> None:
+    model = ScriptedModel([Answer(""), Answer(""), Answer("this time"), Answer("once more")])
+    press: dict[str, Any] = {"command_text": False, "replay_key": "70:5:Yes", "replay_window": PRESSED_TWICE}
+    async with rig(tmp_path / "home", model=model) as g:
+        assert [(await g.send("Yes", **press)).kind for _ in range(3)] == [
+            "accepted",
+            "duplicate",
+            "duplicate",
+        ]
+        await g.answered(1)
+        await g.quiet()
+        assert await g.rows("SELECT state FROM inbox") == [("failed",)]
+        await g.core.store.write(_earlier)
+        assert (await g.send("Yes", **press)).kind == "accepted"
+        assert (await g.answered(2))[1] == "this time"
+        await g.quiet()
+        await g.core.store.write(_earlier)
+        assert (await g.send("Yes", **press)).kind == "accepted"  # as a word that is typed once more
+        assert (await g.answered(3))[2] == "once more"
+
+
+async def test_a_press_is_one_message_for_as_long_as_it_is_not_answered(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Answer("at last", gate=gate)])
+    press: dict[str, Any] = {"command_text": False, "replay_key": "70:5:Yes", "replay_window": PRESSED_TWICE}
+    async with rig(tmp_path / "home", model=model) as g:
+        await g.send("Yes", **press)
+        await g.core.store.write(_earlier)
+        assert (await g.send("Yes", **press)).kind == "duplicate"
+        gate.set()
+        assert await g.answered(1) == ["at last"]
+
+
+def _earlier(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE inbox SET received_at = received_at - ?", (PRESSED_TWICE + 1,))

@@ -135,14 +135,15 @@ def test_a_press_in_a_direct_chat_and_in_a_thread_is_where_its_message_is() -> N
 def test_two_taps_have_one_key_and_everything_else_another() -> None:
     first = press()
     message: dict[str, Any] = first["message"]
-    key = event(first).dedupe_key
-    assert event({**first, "id": "2002", "token": "another"}).dedupe_key == key
+    key = event(first).replay_key
+    assert event({**first, "id": "2002", "token": "another"}).replay_key == key
+    assert event({**first, "id": "2002"}).dedupe_key != event(first).dedupe_key == event({**first}).dedupe_key
     others = [
-        event(press(1)).dedupe_key,
-        event({**first, "member": {"user": {**ANA, "id": "501"}}}).dedupe_key,
-        event({**first, "message": {**message, "id": "1002"}}).dedupe_key,
-        event({**first, "message": {**message, "edited_timestamp": "2026-01-01"}}).dedupe_key,
-        event(press(0, "Maybe", "No")).dedupe_key,
+        event(press(1)).replay_key,
+        event({**first, "member": {"user": {**ANA, "id": "501"}}}).replay_key,
+        event({**first, "message": {**message, "id": "1002"}}).replay_key,
+        event({**first, "message": {**message, "edited_timestamp": "2026-01-01"}}).replay_key,
+        event(press(0, "Maybe", "No")).replay_key,
     ]
     assert len({key, *others}) == 6
 

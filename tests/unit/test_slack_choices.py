@@ -13,7 +13,7 @@ from adapters.slack.render import LIMIT, render, render_choices
 from adapters.slack.sending import remedy, send_call
 from gateway.outbox import piece_of
 from hermes.adapter import ChoosingAdapter, Piece
-from hermes.events import Event, Ignored, Target, Unparsable, event_from_json, event_to_json
+from hermes.events import PRESSED_TWICE, Event, Ignored, Target, Unparsable, event_from_json, event_to_json
 from tests.integration.slack_desk import make_adapter
 from tests.peers.slack import SlackPeer, displayed
 from tests.peers.slack.blocks import block_faults, buttons, sections
@@ -173,11 +173,13 @@ def test_our_message_that_began_a_thread_later_stands_in_the_channel() -> None:
 
 
 def test_a_double_tap_is_one_message_and_another_person_or_choice_is_another() -> None:
-    first, second = said(press()), said(press())
-    assert first.dedupe_key == second.dedupe_key
+    payload = press()
+    first, second = said(payload), said(press())
+    assert (first.replay_key, first.replay_window) == (second.replay_key, PRESSED_TWICE)
+    assert first.dedupe_key == said(payload).dedupe_key  # the same press, told again
     others = [press("No"), press(user="U2"), press(chat="C2")]
-    assert len({first.dedupe_key, *(said(other).dedupe_key for other in others)}) == 4
-    assert "Yes" not in first.dedupe_key
+    assert len({first.replay_key, *(said(other).replay_key for other in others)}) == 4
+    assert "Yes" not in str(first.replay_key)
 
 
 def test_where_only_who_asked_sees_our_words_the_answer_goes_the_same_way() -> None:

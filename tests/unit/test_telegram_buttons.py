@@ -155,7 +155,9 @@ def test_in_a_topic_it_is_of_who_presses_and_of_the_topic() -> None:
 def test_keys_tell_messages_pressers_choices_and_revisions_apart() -> None:
     again = {**pressed(), "update_id": 901}
     again["callback_query"] = {**again["callback_query"], "id": "4712"}
-    assert event(again).dedupe_key == event(pressed()).dedupe_key
+    assert event(again).replay_key == event(pressed()).replay_key
+    assert event(again).dedupe_key != event(pressed()).dedupe_key
+    assert event({**pressed(), "update_id": 902}).dedupe_key == event(pressed()).dedupe_key  # told again
     other = pressed()
     other["callback_query"]["from"] = {**BOB, "id": 10}
     others = [
@@ -166,7 +168,7 @@ def test_keys_tell_messages_pressers_choices_and_revisions_apart() -> None:
         pressed(edit_date=5),
         pressed(choices=("Maybe",)),
     ]
-    assert len({event(update).dedupe_key for update in others}) == len(others)
+    assert len({event(update).replay_key for update in others}) == len(others)
 
 
 def test_what_is_quoted_is_the_beginning() -> None:
