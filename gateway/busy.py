@@ -15,10 +15,20 @@ from collections.abc import Sequence
 from gateway.commands import parse_command
 from gateway.ledger import InboxRow
 
-__all__ = ["ALBUM_PAUSE", "BURST_PAUSE", "PASTE_PAUSE", "gathered", "is_same_place", "pause_for"]
+__all__ = [
+    "ALBUM_PAUSE",
+    "BURST_PAUSE",
+    "PASTE_PAUSE",
+    "gathered",
+    "is_rest",
+    "is_same_place",
+    "pause_for",
+    "seam",
+]
 
 PASTE_UNITS = 4000
-"""A text of so many UTF-16 units may be a part of a longer one: Telegram's clients cut at 4,096."""
+"""A text of so many UTF-16 units may be a part of a longer one: Telegram's clients cut at `PASTE_MOST`."""
+PASTE_MOST = 4096
 PASTE_PAUSE = 1.5
 """Seconds that the next part of a paste is waited for."""
 ALBUM_PAUSE = 1.0
@@ -33,11 +43,29 @@ def _plain(row: InboxRow) -> bool:
 
 def is_part(row: InboxRow) -> bool:
     """Whether more of the same text may follow; the terminal cuts nothing."""
-    return (
-        _plain(row)
-        and row.event.kind != "terminal"
-        and len(row.event.text.encode("utf-16-le", "replace")) // 2 >= PASTE_UNITS
-    )
+    return _plain(row) and row.event.kind != "terminal" and _units(row.event.text) >= PASTE_UNITS
+
+
+def is_rest(last: InboxRow, row: InboxRow) -> bool:
+    """Whether the row is what a client cut off the last one: the two are one text."""
+    whole = any(r.event.edited or r.event.album for r in (last, row)) or bool(row.event.history)
+    return not whole and _plain(row) and is_same_place(last, row) and _follows(last, row)
+
+
+def seam(text: str) -> str:
+    """What stands between a part of a paste and the next.
+
+    A full part was cut anywhere, in a word too; before a character of two units it ends one unit earlier. One that is
+    nearly full was cut at a space or a line's end, which the platform took away. One over the limit is no part.
+    """
+    units = _units(text)
+    if not PASTE_UNITS <= units <= PASTE_MOST:
+        return "\n\n"
+    return "" if units >= PASTE_MOST - 1 else "\n"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "replace")) // 2
 
 
 def is_same_place(row: InboxRow, other: InboxRow) -> bool:

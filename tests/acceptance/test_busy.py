@@ -104,7 +104,7 @@ async def test_a_paste_in_parts_is_one_turn_and_a_stop_drops_it(house: House, is
     await house.telegram.wait_text(1, "the end", 30)
     await _closed(house)
     asked = [request.last_text for request in house.model.requests]
-    assert set(asked) == {"\n\n".join(parts)}
+    assert set(asked) == {"".join(parts)}
     assert len(asked) == 1 or is_killed  # the turn may have been at its model when it was cut
     assert _states(house) == ["merged", "merged", "answered"]
     house.telegram.push_text("c" * 4096, chat=2)

@@ -92,7 +92,7 @@ async def test_the_parts_of_a_paste_are_one_turn_in_every_mode(tmp_path: Path) -
         await g.answered(4)
         await g.quiet()
         (asked,) = g.model.requests[0].messages
-        assert asked.text == "\n\n".join(["a" * 4096, "b" * 4096, "the end"])
+        assert asked.text == "a" * 4096 + "b" * 4096 + "the end"
         assert g.texts[-1] == "echo: another message"
 
 

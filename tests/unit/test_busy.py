@@ -51,6 +51,37 @@ def test_a_cut_text_joins_and_a_whole_one_does_not() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "between"),
+    [
+        ("a" * 4096, ""),  # cut in a word
+        ("a" * 4093 + "\N{GRINNING FACE}", ""),  # the next one would not have fitted
+        ("a" * 4050, "\n"),  # cut at a space, which is gone
+        ("a" * 5000, "\n\n"),  # no client cuts there
+    ],
+)
+def test_what_a_client_cut_is_one_text_again(first: str, between: str) -> None:
+    parts = [row("direct", first), row("direct", "bbb"), row("direct", "next")]
+    one, after = albums(parts)
+    assert as_one(one).event.text == f"{first}{between}bbb"
+    assert after == [parts[2]]
+
+
+def test_what_was_not_cut_stays_a_message_of_its_own() -> None:
+    cut = row("direct", LONG)
+    assert len(albums([row("direct", "a" * 3999), row("direct", "b")])) == 2
+    for other in (
+        row("direct", "b", sender=Sender("2")),
+        row("direct", "b", chat="2"),
+        row("direct", "b", edited=True),
+        row("direct", "b", album="x"),
+        row("direct", "/stop"),
+    ):
+        assert albums([cut, other]) == [[cut], [other]]
+    new = row("direct", LONG, edited=True)
+    assert len(albums([new, row("direct", "b")])) == 2
+
+
 # -- albums ------------------------------------------------------------------------------------------
 
 
