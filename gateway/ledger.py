@@ -201,13 +201,13 @@ def _known(connection: sqlite3.Connection, event: Event) -> dict[str, Any]:
 
 
 def _replayed(connection: sqlite3.Connection, event: Event, now: float) -> dict[str, Any] | None:
-    """The row of an event with the same content within its window, or that is not answered yet, under whatever id."""
+    """The row of an event with the same content within its window, or one that is still open, under whatever id."""
     if event.replay_window <= 0:
         return None
     cursor = connection.execute(
         "SELECT ticket, fingerprint, received_at FROM inbox WHERE instance = ? AND replay_key = ?"
-        " AND (received_at > ? OR state IN ('waiting', 'running'))",
-        (event.instance, event.replay_key, now - event.replay_window),
+        " AND (received_at > ? OR ? AND state IN ('waiting', 'running'))",
+        (event.instance, event.replay_key, now - event.replay_window, event.replay_open),
     )
     return _one(cursor)
 

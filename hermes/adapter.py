@@ -338,7 +338,8 @@ class ChoosingAdapter(Adapter, Protocol):
 
         choices: one to eight labels of one line, at most 60 characters each, no two alike. Who presses one says it: the
         press comes in as an `Event` whose text is the label, never read as a command, with a `dedupe_key` made of the
-        press's own id, and a `replay_key` made of the message, the presser and the choice for `PRESSED_TWICE` seconds.
+        press's own id, and a `replay_key` made of the message, the presser and the choice for `PRESSED_TWICE` seconds and
+        while it is open.
         """
         ...
 

@@ -110,9 +110,9 @@ class Event:
 
     dedupe_key: from the message's own identity and revision; the same message delivered again gives the same
     key.
-    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds, nor
-    while the first waits or is answered, even under another `dedupe_key` (webhook bodies whose delivery id is not
-    signed, a button that is tapped twice); `None`: no such check.
+    replay_key, replay_window: a second key, for content that must not be taken twice within that many seconds, even
+    under another `dedupe_key` (webhook bodies whose delivery id is not signed, a button that is tapped twice); `None`:
+    no such check. replay_open: nor as long as the first waits or is being answered, however long that takes.
     account: the id of our own account on that platform (bot id), so that two bots of one platform never share
     a session.
     edited: a new version of a message that was seen before, with its `message_id`, its sender, and a `dedupe_key` of
@@ -161,6 +161,7 @@ class Event:
     attachments: tuple[Attachment, ...] = ()
     replay_key: str | None = None
     replay_window: float = 0.0
+    replay_open: bool = False
     chat_name: str = ""
     album: str | None = None
     admitted: Admission | None = None

@@ -109,6 +109,7 @@ def _press(interaction: Mapping[str, Any], button: Button, reading: Reading, pla
         dedupe_key=f"press:{id_of(interaction, 'id')}",
         replay_key=_key(message, sender.id, button),
         replay_window=PRESSED_TWICE,
+        replay_open=True,
         thread=chat if outside or place.thread else None,
         quoted=quoted_of(message),
         reply_to=(Target(reading.instance, chat, answers=None if place.direct else answers.to_text()),),

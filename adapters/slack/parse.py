@@ -254,6 +254,7 @@ def _press(payload: Mapping[str, Any], reading: Reading) -> Parsed:
         dedupe_key=f"{choice}:{pressed_at}",
         replay_key=choice,
         replay_window=PRESSED_TWICE,
+        replay_open=True,
         thread=thread,
         quoted=_beginning(read_text(text(message, "text"), reading.account.user).text),
         command_text=False,

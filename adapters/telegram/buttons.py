@@ -66,6 +66,7 @@ def press(query: Mapping[str, Any], reading: Reading) -> Parsed:
         dedupe_key=f"press:{text(query, 'id')}",
         replay_key=f"{chat}:{number}:{revision}:press:{presser.id}:{label}",
         replay_window=PRESSED_TWICE,
+        replay_open=True,
         thread=thread,
         quoted=beginning(text(message, "text") or text(message, "caption")),
         command_text=False,

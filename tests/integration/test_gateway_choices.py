@@ -17,6 +17,13 @@ from hermes.messages import ToolCall
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import message, rig
 
+_PRESS: dict[str, Any] = {
+    "command_text": False,
+    "replay_key": "70:5:Yes",
+    "replay_window": PRESSED_TWICE,
+    "replay_open": True,
+}
+
 
 def offering(*labels: str) -> Answer:
     """An answer that calls `offer_choices`."""
@@ -134,9 +141,8 @@ async def test_what_cannot_be_buttons_is_told_to_the_model(tmp_path: Path, label
 
 async def test_a_double_tap_is_one_message_and_a_press_after_a_failure_is_a_new_one(tmp_path: Path) -> None:
     model = ScriptedModel([Answer(""), Answer(""), Answer("this time"), Answer("once more")])
-    press: dict[str, Any] = {"command_text": False, "replay_key": "70:5:Yes", "replay_window": PRESSED_TWICE}
     async with rig(tmp_path / "home", model=model) as g:
-        assert [(await g.send("Yes", **press)).kind for _ in range(3)] == [
+        assert [(await g.send("Yes", **_PRESS)).kind for _ in range(3)] == [
             "accepted",
             "duplicate",
             "duplicate",
@@ -145,22 +151,21 @@ async def test_a_double_tap_is_one_message_and_a_press_after_a_failure_is_a_new_
         await g.quiet()
         assert await g.rows("SELECT state FROM inbox") == [("failed",)]
         await g.core.store.write(_earlier)
-        assert (await g.send("Yes", **press)).kind == "accepted"
+        assert (await g.send("Yes", **_PRESS)).kind == "accepted"
         assert (await g.answered(2))[1] == "this time"
         await g.quiet()
         await g.core.store.write(_earlier)
-        assert (await g.send("Yes", **press)).kind == "accepted"  # as a word that is typed once more
+        assert (await g.send("Yes", **_PRESS)).kind == "accepted"  # as a word that is typed once more
         assert (await g.answered(3))[2] == "once more"
 
 
 async def test_a_press_is_one_message_for_as_long_as_it_is_not_answered(tmp_path: Path) -> None:
     gate = asyncio.Event()
     model = ScriptedModel([Answer("at last", gate=gate)])
-    press: dict[str, Any] = {"command_text": False, "replay_key": "70:5:Yes", "replay_window": PRESSED_TWICE}
     async with rig(tmp_path / "home", model=model) as g:
-        await g.send("Yes", **press)
+        await g.send("Yes", **_PRESS)
         await g.core.store.write(_earlier)
-        assert (await g.send("Yes", **press)).kind == "duplicate"
+        assert (await g.send("Yes", **_PRESS)).kind == "duplicate"
         gate.set()
         assert await g.answered(1) == ["at last"]
 

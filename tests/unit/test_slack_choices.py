@@ -176,6 +176,7 @@ def test_a_double_tap_is_one_message_and_another_person_or_choice_is_another() -
     payload = press()
     first, second = said(payload), said(press())
     assert (first.replay_key, first.replay_window) == (second.replay_key, PRESSED_TWICE)
+    assert first.replay_open
     assert first.dedupe_key == said(payload).dedupe_key  # the same press, told again
     others = [press("No"), press(user="U2"), press(chat="C2")]
     assert len({first.replay_key, *(said(other).replay_key for other in others)}) == 4
