@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from gateway.control_client import ask
@@ -31,10 +32,11 @@ class Seen:
 
 
 async def back_up_under_load(house: House, messages: int, folder: Path) -> Seen:
-    """Send so many messages, each of which must be answered, and make backups as long as they come."""
+    """Send so many messages at least, each of which must be answered, and make backups as long as they come."""
     folder.mkdir()
+    copied = asyncio.Event()
     senders = [
-        asyncio.create_task(_send(house, f"s{n}", messages // _SENDERS), name=f"sender-{n}")
+        asyncio.create_task(_send(house, f"s{n}", messages // _SENDERS, copied), name=f"sender-{n}")
         for n in range(_SENDERS)
     ]
     lags: list[float] = []
@@ -47,6 +49,7 @@ async def back_up_under_load(house: House, messages: int, folder: Path) -> Seen:
             assert done.code == 0, done.err
             if not all(sender.done() for sender in senders):
                 made.append(Path(json.loads(done.out)["path"]))
+                copied.set()
         await asyncio.gather(*senders)
     finally:
         watching.cancel()
@@ -58,8 +61,11 @@ async def back_up_under_load(house: House, messages: int, folder: Path) -> Seen:
     return Seen(made[-1], len(made), lags)
 
 
-async def _send(house: House, session: str, messages: int) -> None:
-    for number in range(messages):
+async def _send(house: House, session: str, least: int, copied: asyncio.Event) -> None:
+    """Until a copy was made, however fast the daemon is."""
+    for number in count():
+        if number >= least and copied.is_set():
+            return
         text = f"message {number} of {session}"
         assert answer_of(await house.ask(text, session=session)) == f"echo: {text}"
 
