@@ -130,8 +130,7 @@ async def test_a_change_of_the_message_sets_the_buttons_and_the_next_one_removes
     platform: Choosing,
 ) -> None:
     adapter = platform.adapter
-    if not isinstance(adapter, EditingAdapter):
-        pytest.skip("its messages do not change")
+    assert isinstance(adapter, EditingAdapter)
     plain = rendered(platform, "Shall I")
     message = (await adapter.send(platform.target, plain, key="k")).message_id
     for choices, shown in ((("Yes", "No"), ["Yes", "No"]), (("Maybe",), ["Maybe"]), ((), [])):

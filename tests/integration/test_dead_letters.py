@@ -16,7 +16,7 @@ from hermes.adapter import Piece
 from hermes.errors import HermesError, OutcomeUnknown, Rejected
 from hermes.events import Attachment, Target
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
-from tests.gatewayrig import OPEN, Rig, rig
+from tests.gatewayrig import OPEN, Rig, rig, until
 
 NO_ROOM = "media: {quota: 0}\n"
 DROP = OPEN + "  delivery: {on_unknown: drop}\n"
@@ -69,9 +69,7 @@ async def test_a_message_that_was_put_aside_is_answered_when_it_is_tried_again(t
     stuck = ScriptedModel([Answer("never", gate=asyncio.Event())])
     async with rig(tmp_path / "home", model=stuck, rules=once) as g:
         await g.send("poison")
-        async with asyncio.timeout(10):
-            while not g.model.running:
-                await asyncio.sleep(0.001)
+        await until(lambda: g.model.running)
     async with rig(tmp_path / "home", rules=once) as g:
         await g.answered(1)
         (letter,) = await _given_up(g)
@@ -118,9 +116,7 @@ async def test_what_came_by_a_platform_that_does_not_run_here_is_left_to_a_proce
     async with rig(tmp_path / "home", model=stuck) as g:
         await g.send("cut me")
         await g.send("I wait")
-        async with asyncio.timeout(10):
-            while not g.model.running:
-                await asyncio.sleep(0.001)
+        await until(lambda: g.model.running)
         draft = Draft("k1", Target("telegram", "7"), Piece("on its way"))
         await g.core.store.write(enqueue([draft], 1.0))
     async with rig(tmp_path / "home", instance="other") as g:  # a chat, or `--gateway other`
@@ -186,9 +182,7 @@ async def test_a_message_that_was_put_aside_still_has_its_files_when_it_is_tried
     stuck = ScriptedModel([Answer("never", gate=asyncio.Event())])
     async with rig(tmp_path / "home", model=stuck, rules=once, adapter=adapter) as g:
         await g.send("poison", attachments=(Attachment("document", "note", "note.txt"),))
-        async with asyncio.timeout(10):
-            while not g.model.running:
-                await asyncio.sleep(0.001)
+        await until(lambda: g.model.running)
     async with rig(
         tmp_path / "home", config=OPEN + NO_ROOM, rules=once, adapter=FakeAdapter()
     ) as g:  # fetches nothing
