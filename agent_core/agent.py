@@ -119,7 +119,7 @@ class SessionAgent:
         spec = request.session
         messages = asked(request.inputs, spec.kind, spec.platform, now)
         before = [m for i in request.inputs for m in i.history] if not facts.stored else []
-        kind, content = input_step(request.inputs, messages, before)
+        kind, content = input_step(request.inputs, messages, before, request.role)
         self._turns[request.turn_id] = rebuild([(kind, content)])
         jobs = [sessions.ensure_session(spec, facts.session_id, now)]
         if facts.is_new:

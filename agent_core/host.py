@@ -118,7 +118,7 @@ class Host:
 
     async def last_input(self, session_key: str) -> TurnInput | None:
         """See `AgentHost.last_input`."""
-        return asked_again(await transcript.last_inputs(self._parts.store, session_key))
+        return asked_again(await transcript.last_asked(self._parts.store, session_key))
 
     def reset(self, session_key: str) -> Job:
         """See `AgentHost.reset`."""

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agent_core.security.fence import fence, label
+from agent_core.store.rows import role_of
 from hermes.agent import GivenFile, TurnInput
+from hermes.events import Role
 from hermes.files import StoredFile
 from hermes.messages import JSONObject, Message, ToolCall, Usage, scrub_surrogates
 
@@ -89,10 +91,15 @@ def _of_file(given: GivenFile, item: TurnInput) -> str:
     return "\n".join(p for p in (said, note) if p)
 
 
-def input_step(inputs: Sequence[TurnInput], messages: Sequence[Message], history: Sequence[Message]) -> Step:
+def input_step(
+    inputs: Sequence[TurnInput],
+    messages: Sequence[Message],
+    history: Sequence[Message],
+    role: Role | None = None,
+) -> Step:
     """The first step.
 
-    What was written, what the model sees of it, and the history that starts a new session.
+    What was written, what the model sees of it, the history that starts a new session, and the role of who asks.
     """
     content: JSONObject = {
         "inputs": [_kept(i) for i in inputs],
@@ -100,6 +107,8 @@ def input_step(inputs: Sequence[TurnInput], messages: Sequence[Message], history
     }
     if history:
         content["history"] = [m.to_json() for m in history]
+    if role is not None:
+        content["role"] = role
     return "input", content
 
 
@@ -121,12 +130,12 @@ def _kept(item: TurnInput) -> JSONObject:
     return kept
 
 
-def asked_again(inputs: Iterable[JSONObject]) -> TurnInput | None:
-    """The stored inputs of a turn as one, to be asked again; `None` for nothing."""
-    kept = list(inputs)
+def asked_again(content: JSONObject) -> TurnInput | None:
+    """What stands in a turn's input step as one, to be asked again; `None` for nothing."""
+    kept = list(content.get("inputs", ()))
     text = "\n".join(t for i in kept if (t := str(i.get("text", ""))))
     files = tuple(given for i in kept for given in _files(i))
-    return TurnInput(text, "", files=files) if text or files else None
+    return TurnInput(text, "", files=files, role=role_of(content.get("role"))) if text or files else None
 
 
 def title_of_inputs(inputs: Iterable[JSONObject]) -> str:

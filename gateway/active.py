@@ -13,7 +13,7 @@ from gateway.feeds import Feed
 from gateway.ledger import InboxRow
 from gateway.live import LiveView
 from hermes.agent import GivenFile, SessionSpec, Steering, TurnInput, TurnUpdate
-from hermes.events import Target
+from hermes.events import Role, Target
 
 __all__ = ["ActiveTurn", "TurnWork", "input_of"]
 
@@ -23,7 +23,7 @@ class TurnWork:
     """What a turn is made of. redo: what the last turn was asked, which this one takes the place of.
 
     shown: the messages in which that one's answer stands; the new one is shown in them.
-    starts: of a turn that was open on disk.
+    most: the role that it has at the most, whoever asks for it: that of whose words it asks again, or it was begun with.
     """
 
     turn_id: str
@@ -33,6 +33,7 @@ class TurnWork:
     redo: TurnInput | None = None
     shown: tuple[str, ...] = ()
     last_start: bool = False
+    most: Role | None = None
 
     def targets(self) -> tuple[Target, ...]:
         """Where the answer goes: as the last event says."""
@@ -41,6 +42,10 @@ class TurnWork:
     def is_for_a_bot(self) -> bool:
         """Whether no person has a part in it."""
         return all(row.event.sender.is_bot for row in self.rows)
+
+
+def _whoever(_turn: ActiveTurn, _row: InboxRow) -> bool:
+    return True
 
 
 async def _nothing_comes(_: InboxRow) -> tuple[GivenFile, ...]:
@@ -53,12 +58,15 @@ class ActiveTurn:
 
     stop_rows: /stop commands that its end answers. said: messages that shall join it; joined: those that did.
     files: what came with its messages, by row, once it is here; bringing: what fetches them for `said`.
+    role: what it may do; may_join: whether a message's sender may no less, and is let in, still when it joins.
     """
 
     work: TurnWork
     feeds: tuple[Feed, ...]
     on_step: Callable[[], None]
     say: Callable[..., str]
+    role: Role = "guest"
+    may_join: Callable[[ActiveTurn, InboxRow], bool] = _whoever
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     stop_rows: list[InboxRow] = field(default_factory=list)
     closing: bool = False
@@ -88,10 +96,11 @@ class ActiveTurn:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def steered(self) -> Steering | None:
-        rows = list(takewhile(lambda r: not r.event.attachments or r.id in self.files, self.said))
+        here = list(takewhile(lambda r: not r.event.attachments or r.id in self.files, self.said))
+        rows = [r for r in here if self.may_join(self, r)]
         if not rows:
             return None
-        self.said = self.said[len(rows) :]
+        self.said = [r for r in self.said if not any(r is taken for taken in rows)]
         self.joined += rows
         inputs = tuple(self._said(group) for group in albums(rows))
         return Steering(inputs, ledger.begin(self.work.turn_id, [r.id for r in rows]))

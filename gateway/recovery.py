@@ -117,7 +117,8 @@ def _judge(
         out.endings.append(Ending(rows, "dead", "expired", turn.turn_id))
     else:
         last = turn.starts >= rules.max_starts - 1
-        out.turns.append(TurnWork(turn.turn_id, _spec(rows[-1]), rows, resumed=True, last_start=last))
+        spec = _spec(rows[-1])
+        out.turns.append(TurnWork(turn.turn_id, spec, rows, resumed=True, last_start=last, most=turn.role))
 
 
 def _names(row: InboxRow, command: str) -> bool:

@@ -100,9 +100,10 @@ class Rights:
             return self.role_of(person)
         return self.own_role((event.instance, event.sender.id))
 
-    def least(self, events: Sequence[Event]) -> Role:
-        """The lowest role among the senders of events."""
-        return min((self.role(e) for e in events), key=rank)
+    def least(self, events: Sequence[Event], most: Role | None = None) -> Role:
+        """The lowest role among the senders of events, and no more than `most`."""
+        roles = [self.role(e) for e in events]
+        return min(roles if most is None else [*roles, most], key=rank)
 
     def role_of(self, person: Person) -> Role:
         """A person's role."""

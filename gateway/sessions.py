@@ -9,6 +9,7 @@ that runs.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +26,6 @@ from gateway.ledger import InboxRow
 from gateway.mailbox import Mailbox
 from gateway.modes import Modes
 from gateway.parts import Parts
-from gateway.rights import rank
 from gateway.settings import Busy
 from gateway.turns import Turns
 from hermes.agent import SessionSpec, TurnInput
@@ -68,7 +68,6 @@ class Sessions:
         self._clock = parts.clock
         self._say = parts.say
         self._busy = parts.busy
-        self._rights = parts.linking.rights
         self._modes = modes
         self._boxes: dict[str, Mailbox] = {}
         self._controls: set[asyncio.Task[None]] = set()
@@ -126,8 +125,7 @@ class Sessions:
         """Whether the turn can still take the message, would answer where it came from, and lends it no higher rights."""
         if active.closing or active.stop.is_set() or not is_same_place(active.work.rows[-1], row):
             return False
-        lent = self._rights.least([r.event for r in active.work.rows])
-        return rank(self._rights.role(row.event)) >= rank(lent)
+        return self._turns.may_join(active, row)
 
     def steer(self, key: str, row: InboxRow) -> bool:
         """Give one message to the running turn, whatever the mode. False: none runs that could still take it."""
@@ -278,21 +276,28 @@ class Sessions:
 
     async def _handle(self, box: Mailbox, row: InboxRow) -> None:
         invocation = parse_command(row.event)
-        if not self._answers.admits(row):
-            await self._answers.close(row, Reply(""), state="stopped")
+        if not await self._admitted((row,)):
             return
         if invocation is None:
             if row.event.edited:
                 await self._again(box, row)
-            elif rows := await self._gather(box, row):
+            elif rows := await self._admitted(await self._gather(box, row)):
                 await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
             return
         reply = await self._answers.of(row, self._surroundings(row))
         if reply.redo is not None:
-            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo))
+            most = reply.redo.role or "guest"
+            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo, most=most))
             return
         if not reply.later:
             await self._answers.close(row, reply)
+
+    async def _admitted(self, rows: Sequence[InboxRow]) -> tuple[InboxRow, ...]:
+        """Those whose senders are let in still; the others are closed without an answer."""
+        admitted = [self._answers.admits(row) for row in rows]
+        for row in itertools.compress(rows, (not a for a in admitted)):
+            await self._answers.close(row, Reply(""), state="stopped")
+        return tuple(itertools.compress(rows, admitted))
 
     async def _again(self, box: Mailbox, row: InboxRow) -> None:
         """A message that was changed after its answer: its turn runs again, where it can."""
@@ -354,8 +359,7 @@ class Sessions:
                 wait.cancel()
 
     async def _control(self, row: InboxRow) -> None:
-        if not self._answers.admits(row):
-            await self._answers.close(row, Reply(""), state="stopped")
+        if not await self._admitted((row,)):
             return
         reply = await self._answers.of(row, self._surroundings(row))
         if not reply.later:

@@ -33,9 +33,10 @@ from gateway.parts import Parts
 from gateway.presenter import showing_typing
 from gateway.probation import Probation
 from gateway.replies import Replies
+from gateway.rights import rank
 from hermes.agent import Agent, GivenFile, SessionSpec, TurnEnded, TurnInput, TurnOutcome, TurnRequest
 from hermes.errors import StoreCorrupt, StoreUnavailable
-from hermes.events import Target
+from hermes.events import Role, Target
 from hermes.failpoint import reached
 from hermes.messages import Usage
 from hermes.store import Job
@@ -90,7 +91,13 @@ class Turns:
                 while True:
                     feeds = tuple(f for r in work.rows if (f := self._feeds.get(r.ticket)) is not None)
                     active = ActiveTurn(
-                        work, feeds, stored, self._say, bring=functools.partial(self._brought, work.spec)
+                        work,
+                        feeds,
+                        stored,
+                        self._say,
+                        role=self._role(work, work.most),
+                        may_join=self.may_join,
+                        bring=functools.partial(self._brought, work.spec),
                     )
                     try:
                         await self._attempt(active, started)
@@ -99,7 +106,8 @@ class Turns:
                         await self._store.wait_healthy()
                         joined, not_joined = await self._who_joined(active)
                         late += [*not_joined, *active.said]
-                        work = TurnWork(work.turn_id, work.spec, (*work.rows, *joined), resumed=True)
+                        rows = (*work.rows, *joined)
+                        work = TurnWork(work.turn_id, work.spec, rows, resumed=True, most=active.role)
                     else:
                         taken = {row.id for row in work.rows}  # a new version of them comes too late
                         return [row for row in (*late, *active.said) if row.id not in taken]
@@ -107,6 +115,13 @@ class Turns:
             started(None)
             self.running -= 1
             self.finished += 1
+
+    def _role(self, work: TurnWork, most: Role | None) -> Role:
+        return self._rights.least([row.event for row in work.rows], most)
+
+    def may_join(self, active: ActiveTurn, row: InboxRow) -> bool:
+        """Whether a message may be said to the turn: the turn lends its sender nothing."""
+        return self._rights.admits(row.event) and rank(self._rights.role(row.event)) >= rank(active.role)
 
     async def _who_joined(self, active: ActiveTurn) -> tuple[list[InboxRow], list[InboxRow]]:
         """Of the messages that the agent took in: those whose step was committed, and the others."""
@@ -183,6 +198,7 @@ class Turns:
 
     def _request(self, active: ActiveTurn) -> TurnRequest:
         work = active.work
+        active.role = self._role(work, active.role)  # files were waited for
         inputs = tuple(input_of(group, active.files) for group in albums(work.rows))
         if work.redo is not None:
             last, again = inputs[-1], work.redo
@@ -196,7 +212,7 @@ class Turns:
             work.rows[-1].admission,
             resumed=work.resumed,
             redo=work.redo is not None,
-            role=self._rights.least([row.event for row in work.rows]),
+            role=active.role,
             largest_file=self._largest_file(work),
             origin=next(iter(self._targets(work)), None),
         )

@@ -82,7 +82,8 @@ class GivenFile:
 class TurnInput:
     """One event's part of a turn.
 
-    `untrusted` text is fenced for the model; `history` starts a new session.
+    `untrusted` text is fenced for the model; `history` starts a new session. role: of what is asked again, the role
+    of the turn that was asked first; `None`: not known.
     """
 
     text: str
@@ -93,6 +94,7 @@ class TurnInput:
     quoted: str | None = None
     history: tuple[Message, ...] = ()
     files: tuple[GivenFile, ...] = ()
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ class TurnRequest:
 
     resumed: it was begun by an earlier process; its inputs are then read from its stored steps.
     redo: `begin` first takes the session's last turn out of the conversation (as `AgentHost.undo` does), in
-    the same transaction. role: what its senders are to the owner, of several the least; `None`: as the admission says.
+    the same transaction. role: what its senders are to the owner, of several the least, and no more than whose words it
+    asks again; stored with the inputs; `None`: as the admission says.
     largest_file, origin: see `ToolContext`.
     """
 
@@ -228,13 +231,14 @@ class TurnOutcome:
 class UnfinishedTurn:
     """A turn that an earlier process left open. `starts`: starts since its last stored step.
 
-    Times in epoch seconds.
+    Times in epoch seconds. role: that of its request; `None`: not known.
     """
 
     turn_id: str
     session_key: str
     starts: int
     begun_at: float
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +324,7 @@ class AgentHost(Protocol):
         ...
 
     async def last_input(self, session_key: str) -> TurnInput | None:
-        """What was asked by the last finished turn of the session's current run, all of it as one.
+        """What was asked by the last finished turn of the session's current run, all of it as one, with the turn's role.
 
         `None` when there is none.
         """

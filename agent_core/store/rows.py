@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from typing import get_args
 
 from agent_core.store.fold import fold
 from hermes.errors import StoreCorrupt
+from hermes.events import Role
 from hermes.messages import JSONObject, Message, scrub_surrogates
 
-__all__ = ["dump", "load", "message_of", "values_of"]
+__all__ = ["dump", "load", "message_of", "role_of", "values_of"]
 
 
 def dump(value: JSONObject) -> str:
     """Compact JSON that is valid UTF-8 whatever a platform or a model sent."""
     return scrub_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def role_of(value: object) -> Role | None:
+    """The role that was stored; `None`: none that is known."""
+    return next((known for known in get_args(Role) if known == value), None)
 
 
 def load(text: str, what: str) -> JSONObject:

@@ -2,7 +2,7 @@
 
 Jobs are built here and run by `Store.write`, alone or together with the gateway's. A step's content is a JSON
 object that the agent words; only one thing is agreed: an `input` step has `{"inputs": [{"text": ...}, ...]}`,
-which `undo_last_turn` reads.
+which `undo_last_turn` reads, and may have `"role"`, which `unfinished` gives back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_core.store.files import note_files
-from agent_core.store.rows import dump, load, message_of, values_of
+from agent_core.store.rows import dump, load, message_of, role_of, values_of
 from hermes.agent import TurnState, UnfinishedTurn
 from hermes.messages import JSONObject, Message
 from hermes.store import Job, Store
@@ -28,7 +28,7 @@ __all__ = [
     "close_turn",
     "count_start",
     "history",
-    "last_inputs",
+    "last_asked",
     "steps",
     "undo_last_turn",
     "unfinished",
@@ -260,23 +260,27 @@ async def history(store: Store, session_id: str) -> list[Message]:
     return [message_of(row) for row in rows]
 
 
-async def last_inputs(store: Store, session_key: str) -> list[JSONObject]:
-    """The inputs of the last closed turn of the key's current session; empty without one."""
+async def last_asked(store: Store, session_key: str) -> JSONObject:
+    """The input step of the last closed turn of the key's current session; empty without one."""
     rows = await store.read(
         "SELECT t.id FROM turns t JOIN sessions s ON s.id = t.session_id"
         " WHERE s.key = ? AND s.closed_at IS NULL AND t.state <> 'open' AND t.undone = 0"
         " ORDER BY t.begun_at DESC, t.ended_at DESC LIMIT 1",
         (session_key,),
     )
-    if not rows:
-        return []
-    found = await steps(store, rows[0]["id"])
-    return [i for step in found if step.kind == "input" for i in step.content.get("inputs", ())]
+    found = await steps(store, rows[0]["id"]) if rows else []
+    return next((step.content for step in found if step.kind == "input"), {})
 
 
 async def unfinished(store: Store) -> list[UnfinishedTurn]:
     """Open turns, oldest first."""
     rows = await store.read(
-        "SELECT id, session_key, starts, begun_at FROM turns WHERE state = 'open' ORDER BY begun_at, id"
+        "SELECT id, session_key, starts, begun_at,"
+        " CASE WHEN json_valid(content) THEN json_extract(content, '$.role') END AS role"
+        " FROM turns LEFT JOIN steps ON turn_id = id AND seq = 0 WHERE state = 'open' ORDER BY begun_at, id"
     )
-    return [UnfinishedTurn(r["id"], r["session_key"], r["starts"], r["begun_at"]) for r in rows]
+    return [_unfinished(row) for row in rows]
+
+
+def _unfinished(row: sqlite3.Row) -> UnfinishedTurn:
+    return UnfinishedTurn(row["id"], row["session_key"], row["starts"], row["begun_at"], role_of(row["role"]))

@@ -48,13 +48,13 @@ def test_files_stand_in_step_and_message_and_come_back() -> None:
     messages = asked(inputs, "direct", "telegram", 1.0)
     assert [m.files for m in messages] == [(CAT, PDF), ()]
     assert [Message.from_json(m.to_json()) for m in messages] == messages
-    kind, content = input_step(inputs, messages, ())
+    kind, content = input_step(inputs, messages, (), "guest")
     turn = rebuild([(kind, content)])
     assert turn.messages == messages
     assert title_of(turn.title) == "cat.png a [b].pdf two"
-    assert asked_again(content["inputs"]) == TurnInput("two", "", files=given)
-    assert asked_again([{"text": "one"}, {"text": "two"}]) == TurnInput("one\ntwo", "")
-    assert asked_again([]) is None
+    assert asked_again(content) == TurnInput("two", "", files=given, role="guest")
+    assert asked_again({"inputs": [{"text": "one"}, {"text": "two"}]}) == TurnInput("one\ntwo", "")
+    assert asked_again({}) is None
 
 
 def test_messages_that_are_joined_keep_their_pictures() -> None:
