@@ -37,15 +37,20 @@ _INVALID_FORM, _NO_HISTORY, _SYSTEM_MESSAGE = 50035, 160002, 50021
 
 
 def channel_of(target: Target) -> str:
-    """The channel to send to: a thread is one itself. Raises `Rejected` for what cannot be one."""
-    return _number(
-        target.thread or target.chat, "channel; write its number (Copy Channel ID), or @ and a person's"
-    )
+    """The channel to send to: a thread is one itself. Raises `Rejected` for what cannot be one.
+
+    A thread beside the chat would be another channel than the one that was asked for, and allowed.
+    """
+    if target.thread not in (None, target.chat):
+        raise Rejected(f"A Discord thread is a channel of its own: write {target.instance}:{target.thread}.")
+    return _number(target.chat, "channel; write its number (Copy Channel ID), or @ and a person's")
 
 
 def person_of(target: Target) -> str | None:
     """The person to whom a target as `@500` sends a direct message. Raises `Rejected` for what cannot be one."""
-    return _number(target.chat[1:], "person; write @ and a number") if target.chat.startswith("@") else None
+    if not target.chat.startswith("@") or target.thread is not None:
+        return None
+    return _number(target.chat[1:], "person; write @ and a number")
 
 
 def _number(text: str, what: str) -> str:

@@ -85,6 +85,17 @@ async def test_an_answer_refers_to_its_question_once_and_also_when_that_is_gone(
     assert discord_peer.texts("11")[-2:] == ["late", "without"]
 
 
+async def test_a_channel_in_the_place_of_a_thread_is_not_written_to(discord_peer: DiscordPeer) -> None:
+    """Who may write to a chat may write to its threads; on Discord that part named any channel."""
+    async with opened(discord_peer) as adapter:
+        for target in (Target("discord", "5", "11"), Target("discord", "@500", "11")):
+            with pytest.raises(Rejected, match="discord:11"):
+                await say(adapter, target, "elsewhere")
+        await say(adapter, Target("discord", "11", "11"), "itself")
+    assert discord_peer.texts("11") == ["itself"]
+    assert discord_peer.texts("5") == []
+
+
 async def test_a_person_can_be_written_to_first(discord_peer: DiscordPeer) -> None:
     async with opened(discord_peer) as adapter:
         discord_peer.faults.add("POST direct channel", Fault("lost"))
