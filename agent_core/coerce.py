@@ -254,7 +254,7 @@ def _to_number(value: Any) -> Any:
     whole = _to_integer(value)
     if whole is not _MISSING or not isinstance(value, str) or len(value) > 60:
         return whole
-    if re.fullmatch(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", value) is None:
+    if re.fullmatch(r"\s*[+-]?([0-9]++\.?[0-9]*+|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", value) is None:
         return _MISSING
     found = float(value)
     return found if math.isfinite(found) else _MISSING

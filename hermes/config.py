@@ -55,7 +55,7 @@ def parse_duration(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LONGEST:
         return float(value)
     text = str(value).strip().lower().replace(" ", "")
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|min|s|m|h|d|w)", text)
+    parts = re.findall(r"(?<![\d.])(\d++(?:\.\d++)?)(ms|min|s|m|h|d|w)", text)
     if not parts or "".join(n + u for n, u in parts) != text:
         raise ValueError(
             f'{value!r} is not a duration; write for example "30s", "5m", "1h" or a number of seconds'
@@ -90,7 +90,7 @@ def parse_rate(value: object) -> Rate | None:
         return None
     if isinstance(value, Rate):
         return value
-    match = re.fullmatch(r"(\d+)\s*/\s*(\d*)\s*(ms|min|s|m|h|d)", str(value).strip().lower())
+    match = re.fullmatch(r"(\d+)\s*+/\s*+(\d*+)\s*+(ms|min|s|m|h|d)", str(value).strip().lower())
     if match is None or int(match[1]) == 0:
         raise ValueError(f'{value!r} is not a rate; write for example "30/min", "1/s" or "off"')
     return Rate(int(match[1]), float(match[2] or 1) * _UNITS[match[3]])

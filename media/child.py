@@ -112,7 +112,7 @@ def _pieces(document: BinaryIO, mime: str) -> Iterator[Piece]:
 def _tidy(text: str) -> str:
     clean = scrub_surrogates(text).replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n")
     clean = _NO_TEXT.sub("", clean)
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t\u00a0]+\n", "\n", clean))
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<![ \t\u00a0])[ \t\u00a0]+\n", "\n", clean))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ _FORWARD = re.compile(
     re.IGNORECASE,
 )
 _REPLY_SUBJECT = re.compile(
-    r"^\s*(?:re|aw|sv|vs|antw|ref|回复|答复|返信)\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE
+    r"^\s*(?:re|aw|sv|vs|antw|ref|回复|答复|返信)\s*+(?:\[\d+\]\s*+)?[:：]", re.IGNORECASE
 )
 _FORWARD_SUBJECT = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i|enc|转发)\s*[:：]", re.IGNORECASE)
 # "On ..., Bot <bot@x> wrote:" in the languages of common mail programs; it may be broken over three lines.

@@ -12,8 +12,9 @@ from hermes.messages import scrub_surrogates
 __all__ = ["fence", "is_fence_free", "label"]
 
 _TAGS = ("untrusted-input", "untrusted-output")
-# Characters that show nothing and would hide a tag from the eye of this pattern, not from a model's.
-_HIDDEN = "[\\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+# Characters that show nothing and would hide a tag from the eye of this pattern, not from a model's. Taken for good
+# (`*+`): of two such runs side by side, tried in every split, ten thousand spaces would be a minute.
+_HIDDEN = "[\\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*+"
 _TAG = re.compile(
     "[<\uff1c\ufe64]"
     + _HIDDEN

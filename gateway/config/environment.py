@@ -45,7 +45,7 @@ def parse_env(text: str, name: str = ".env") -> dict[str, str]:
 
 def _unquoted(text: str) -> str | None:
     if text[:1] not in {'"', "'"}:
-        return re.split(r"\s+#", text, maxsplit=1)[0].strip()
+        return re.split(r"(?<!\s)\s+#", text, maxsplit=1)[0].strip()
     match = re.match(r"'([^']*)'\s*(?:#.*)?$" if text[0] == "'" else r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$', text)
     if match is None:
         return None

@@ -1,6 +1,8 @@
 """What a file is, by its content."""
 
 import struct
+import time
+import zlib
 
 import pytest
 
@@ -108,6 +110,28 @@ def test_an_archive_whose_list_of_types_comes_last_is_known_by_its_first_parts()
     whole = documents.sheets([[f"text {n}" for n in range(50)] for _ in range(500)])
     assert b"[Content_Types].xml" not in whole[:8192]
     assert kind_of(whole[:8192]) == ("document", XLSX)
+
+
+def test_a_page_of_many_comments_is_told_at_once() -> None:
+    began = time.process_time()
+    assert kind_of(b"<!---->" * 5000 + b"<html>") == ("document", "text/html")
+    assert kind_of(b"<!---->" * 5000 + b"hi") == ("document", "text/plain")
+    assert time.process_time() - began < 1
+
+
+def overlapping(count: int) -> bytes:
+    """An archive whose entries all have the same packed megabyte; after David Fifield, "A better zip bomb" (2019)."""
+    name, pack = b"[Content_Types].xml", zlib.compressobj(9, zlib.DEFLATED, -15)
+    header = b"PK\3\4\x14\0\0\0\x08\0" + b"\0" * 16 + struct.pack("<HH", len(name), 0) + name
+    body = header + pack.compress(b"w" * (1 << 20)) + pack.flush()
+    stored = b"\0" + struct.pack("<HH", len(header), len(header) ^ 0xFFFF)
+    return (header + stored) * (count - 1) + body
+
+
+def test_an_archive_that_lists_its_types_five_hundred_times_is_asked_once() -> None:
+    began = time.process_time()
+    assert kind_of(overlapping(500)) == ("document", "application/zip")
+    assert time.process_time() - began < 1
 
 
 def test_encodings_are_told_apart() -> None:

@@ -8,7 +8,7 @@ __all__ = ["clean", "closed", "split_done"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
-_BLANK = re.compile(r"\n[ \t]*\n+(?=\S)")
+_BLANK = re.compile(r"\n[ \t]*\n(?=\S)")
 
 
 def clean(text: str) -> str:
