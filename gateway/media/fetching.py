@@ -190,11 +190,17 @@ class Fetching:
     async def _tried(
         self, fetcher: FetchingAdapter, event: Event, attachment: Attachment, rules: MediaRules
     ) -> StoredFile:
-        tries = 0
+        tries, before = 0, -1
         while True:
             tries += 1
             try:
-                return await self._read(fetcher, event, attachment, rules)
+                file = await self._read(fetcher, event, attachment, rules)
+                # Shorter than told: it broke off. Twice the same is the file, and the telling was wrong.
+                if attachment.size is None or file.size >= attachment.size or file.size == before:
+                    return file
+                if tries >= _TRIES:
+                    raise _NotHad("file_unreachable")
+                before, wait = file.size, 2.0 ** (tries - 1)
             except NotKept as error:
                 raise (
                     _too_large(rules) if error.reason == "large" else _NotHad(f"file_{error.reason}")

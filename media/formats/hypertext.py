@@ -34,9 +34,9 @@ def read(file: BinaryIO) -> Iterator[Piece]:
     """The text of the document. Hidden text is left out: it is where instructions are smuggled in."""
     data = file.read(_MOST + 1)
     text = _decoded(data[:_MOST])
-    is_cut = len(data) > _MOST
+    is_cut, is_whole = len(data) > _MOST, True
     try:
-        tree = _tree(text)
+        tree, is_whole = _tree(text)
         is_cut = _cut(tree) or is_cut
         seen = _seen(tree)
     except (etree.LxmlError, ValueError, RecursionError, AttributeError, IndexError, KeyError, TypeError):
@@ -45,6 +45,8 @@ def read(file: BinaryIO) -> Iterator[Piece]:
     yield Piece(re.sub(r"[ \t\u00a0]+", " ", seen))
     if is_cut:
         raise Unreadable("too_long")
+    if not is_whole:
+        raise Unreadable("damaged")
 
 
 def _decoded(data: bytes) -> str:
@@ -54,12 +56,14 @@ def _decoded(data: bytes) -> str:
     return data.decode(codec, "replace")
 
 
-def _tree(html: str) -> HtmlElement:
+def _tree(html: str) -> tuple[HtmlElement, bool]:
+    """The document, and whether it is all of it: libxml2 leaves out what is nested deeper than 256."""
+    parser = HTMLParser(encoding="utf-8", remove_comments=True)
     text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", " ", html)
-    tree = document_fromstring(text.encode(), parser=HTMLParser(encoding="utf-8", remove_comments=True))
+    tree = document_fromstring(text.encode(), parser=parser)
     for element in list(tree.iter(*_NO_TEXT)):
         _drop(element)
-    return tree
+    return tree, not any("depth" in error.message for error in parser.error_log)
 
 
 def _cut(tree: HtmlElement) -> bool:

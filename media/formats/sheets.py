@@ -9,6 +9,7 @@ from datetime import datetime, time
 from typing import BinaryIO
 
 from openpyxl import load_workbook
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from media.readable import Piece
 
@@ -19,13 +20,13 @@ _ROWS = 200  # so many at a time, also empty ones: between two times the clock i
 
 def read(file: BinaryIO) -> Iterator[Piece]:
     """Each sheet under its name, without empty rows and without what is empty at the end of a row."""
+    _look_for_no_size()
     book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
     total = len(book.worksheets)
     for number, sheet in enumerate(book.worksheets, 1):
         place = f"sheet {number} of {total}"
         hidden = "" if sheet.sheet_state == "visible" else " (hidden)"
         yield Piece(f"## {sheet.title}{hidden}\n", place)
-        sheet.reset_dimensions()  # what it says of its size may be anything
         rows: list[list[str]] = []
         for count, row in enumerate(sheet.iter_rows(values_only=True), 1):
             if row:
@@ -34,6 +35,11 @@ def read(file: BinaryIO) -> Iterator[Piece]:
                 yield Piece(_lines(rows), f"{place}, row {count}")
                 rows.clear()
         yield Piece(_lines(rows) + "\n", place)
+
+
+def _look_for_no_size() -> None:
+    """What a sheet says of its size may be anything, and of one that says nothing openpyxl reads all to find it out."""
+    ReadOnlyWorksheet._get_size = lambda _: None  # noqa: SLF001
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> str:

@@ -121,7 +121,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str, ReadingLimits, set[str | None
         replace(LIMITS, memory=60_000_000),
         {"memory", "damaged"},
     ),
-    "a deep page": (lambda: b"<!doctype html>" + b"<div>" * 200_000 + b"x", "text/html", LIMITS, {"empty"}),
+    "a deep page": (lambda: b"<!doctype html>" + b"<div>" * 200_000 + b"x", "text/html", LIMITS, {"damaged"}),
     "deep pages": (lambda: documents.nested_pdf(10_000), "application/pdf", LIMITS, {"damaged"}),
     "a PDF in circles": (documents.circular_pdf, "application/pdf", LIMITS, {"damaged"}),
     "a swollen PDF": (lambda: documents.swollen_pdf(3_000_000_000), "application/pdf", LIMITS,

@@ -29,10 +29,14 @@ MEDIA = OPEN + "media: {largest: 1000, files: 3}\n"
 
 @dataclass
 class Shelf(FakeAdapter):
-    """A platform with files by their handle. `troubles` are raised by the next fetches, before the first byte."""
+    """A platform with files by their handle.
+
+    `troubles` are raised by the next fetches, before the first byte; the next of `cuts` end after so many bytes.
+    """
 
     shelf: Mapping[str, bytes] = field(default_factory=dict)
     troubles: list[AdapterError] = field(default_factory=list)
+    cuts: list[int] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
     gate: asyncio.Event | None = None
 
@@ -44,7 +48,7 @@ class Shelf(FakeAdapter):
             raise self.troubles.pop(0)
         if attachment.ref not in self.shelf:
             raise Gone("it is too old")
-        data = self.shelf[attachment.ref]
+        data = self.shelf[attachment.ref][: self.cuts.pop(0) if self.cuts else None]
         for start in range(0, len(data), 100):
             yield data[start : start + 100]
 
@@ -167,6 +171,22 @@ async def test_a_platform_that_is_away_for_a_moment_is_asked_again_but_not_for_e
         await g.answered(2)
         assert "[The file dog.png could not be fetched: the platform did not give it out.]" in asked(g)[0]
         assert adapter.fetched == ["cat"] * 3 + ["dog"] * 3
+
+
+async def test_a_file_that_broke_off_on_its_way_is_fetched_again(tmp_path: Path) -> None:
+    adapter = Shelf(shelf={"note": b"buy milk", "other": b"cheese"}, cuts=[3])
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        await g.send("read", attachments=(file("note", size=8),))
+        await g.answered(1)
+        assert "buy milk" in asked(g)[0]
+        adapter.cuts += [1, 2, 3]
+        await g.send("read", attachments=(file("note", size=8),))
+        await g.answered(2)
+        assert "[The file note.txt could not be fetched: the platform did not give it out.]" in asked(g)[0]
+        await g.send("read", attachments=(file("other", size=9),))  # what is told of it is wrong
+        await g.answered(3)
+        assert "cheese" in asked(g)[0]
+        assert adapter.fetched == ["note"] * 5 + ["other"] * 2
 
 
 async def test_an_adapters_own_fault_loses_no_message(tmp_path: Path) -> None:
