@@ -167,7 +167,8 @@ class NetworkSettings(Section):
     )
     no_proxy: tuple[str, ...] = Field(default=(), description="Hosts that are reached without it.")
     ca_file: Path | None = Field(
-        default=None, description="Certificates (PEM) to trust besides the well-known ones (`certifi`)."
+        default=None,
+        description="Certificates (PEM) to trust besides those of the machine (or `certifi`'s, where it has none).",
     )
 
     @field_validator("proxy")

@@ -18,6 +18,7 @@ from hermes.messages import scrub_surrogates
 
 __all__ = ["BadRequest", "Content", "Upload", "read_content"]
 
+_NAME = 1000  # characters of a file's name that are looked at
 _DATA = re.compile(r"data:([\w.+/-]*)((?:;[\w.+-]+=[^;,]*)*)(;base64)?,", re.IGNORECASE)
 
 
@@ -87,10 +88,9 @@ def _file(part: Mapping[str, Any], where: str) -> Upload:
     inner = part if part.get("type") == "input_file" else _object(part, "file", where)
     if "file_data" not in inner:
         raise BadRequest(f"{where}: a file must come as file_data; there are no stored files here.", where)
-    name = inner.get("filename")
-    return Upload(
-        "document", _data_of(_string(inner, "file_data", where), where), name if isinstance(name, str) else ""
-    )
+    given = inner.get("filename")
+    name = scrub_surrogates(given[:_NAME]) if isinstance(given, str) else ""
+    return Upload("document", _data_of(_string(inner, "file_data", where), where), name)
 
 
 def _data_of(url: str, where: str) -> bytes:

@@ -22,7 +22,8 @@ from adapters.discord.limits import Limits
 from adapters.discord.multipart import Form, Upload
 from hermes.clock import Clock
 from hermes.config import Network
-from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Unreachable
+from hermes.errors import AdapterError, ConfigError, NotTaken, OutcomeUnknown, Unreachable
+from hermes.trust import trusted
 
 __all__ = ["Rest"]
 
@@ -164,15 +165,11 @@ class Rest:
                 await session.close()
 
 
-def _tls(network: Network) -> ssl.SSLContext | bool:
-    if network.ca_file is None:
-        return True
+def _tls(network: Network) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context()
-        context.load_verify_locations(network.ca_file)
-    except OSError as e:  # ssl.SSLError too
-        raise Unreachable(f"network.ca_file ({network.ca_file}) cannot be read as PEM certificates.") from e
-    return context
+        return trusted(network)
+    except ConfigError as e:
+        raise Unreachable(str(e)) from e
 
 
 def _lost(name: str, cause: BaseException) -> AdapterError:

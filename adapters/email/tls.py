@@ -6,8 +6,9 @@ import ssl
 
 from adapters.email.settings import Server
 from hermes.config import Network
-from hermes.errors import AdapterError
+from hermes.errors import AdapterError, ConfigError
 from hermes.home import Home, default_home
+from hermes.trust import trusted
 
 __all__ = ["build_context"]
 
@@ -16,14 +17,9 @@ def build_context(server: Server, network: Network) -> ssl.SSLContext | None:
     """The context for a server; `None` without TLS. Raises `AdapterError` for certificates that cannot be read."""
     if server.tls == "none":
         return None
-    context = ssl.create_default_context()
     # Paths in the settings are relative to the home.
-    own = Home(default_home()).resolve(server.ca_file) if server.ca_file is not None else None
-    for path in (network.ca_file, own):
-        if path is None:
-            continue
-        try:
-            context.load_verify_locations(path)
-        except (OSError, ssl.SSLError) as error:
-            raise AdapterError(f"The certificates in {path} cannot be read: {error}") from error
-    return context
+    own = (Home(default_home()).resolve(server.ca_file),) if server.ca_file is not None else ()
+    try:
+        return trusted(network, *own, purpose="mail")
+    except ConfigError as error:
+        raise AdapterError(str(error)) from error

@@ -23,7 +23,8 @@ from slack_sdk.web.async_base_client import AsyncBaseClient
 from adapters.slack.addresses import is_slacks
 from adapters.slack.failures import failure
 from hermes.config import Network
-from hermes.errors import AdapterError, OutcomeUnknown, Unreachable
+from hermes.errors import AdapterError, ConfigError, OutcomeUnknown, Unreachable
+from hermes.trust import trusted
 
 __all__ = ["WebApi"]
 
@@ -59,7 +60,6 @@ class WebApi:
         self._base_url = base_url
         self._network = network
         self._opened: _Opened | None = None
-        self._tls: ssl.SSLContext | None = None
         self._opening = asyncio.Lock()
         self._closed = False
         self.scopes: tuple[str, ...] = ()
@@ -120,9 +120,7 @@ class WebApi:
         if within is not None:
             request["timeout"] = _patience(within)
         with _translated(name):
-            asked = session.request(
-                verb, url, allow_redirects=False, proxy=self._proxy(url), ssl=self._ssl(), **request
-            )
+            asked = session.request(verb, url, allow_redirects=False, proxy=self._proxy(url), **request)
             async with asked as answer:
                 yield answer
 
@@ -136,7 +134,6 @@ class WebApi:
                 max_msg_size=_BIGGEST_FRAME,
                 timeout=aiohttp.ClientWSTimeout(ws_close=_GOODBYE),
                 proxy=self._proxy(url),
-                ssl=self._ssl(),
             )
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as e:
             # The text of the error would show the address, and with it the ticket.
@@ -156,26 +153,22 @@ class WebApi:
                 raise Unreachable("The connection to Slack is closed.")
             if self._opened is not None:
                 return self._opened
-            if self._network.ca_file is not None:
-                self._tls = await asyncio.to_thread(_tls, self._network)  # reading CA files blocks
-            self._opened = self._build()
+            self._opened = self._build(
+                await asyncio.to_thread(_tls, self._network)
+            )  # reading CA files blocks
             return self._opened
 
-    def _build(self) -> _Opened:
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_CONNECTIONS), timeout=_patience(None), trust_env=False
-        )
+    def _build(self, context: ssl.SSLContext) -> _Opened:
+        connector = aiohttp.TCPConnector(limit=_CONNECTIONS, ssl=context)
+        session = aiohttp.ClientSession(connector=connector, timeout=_patience(None), trust_env=False)
         client = AsyncBaseClient(
-            self._token, self._base_url, ssl=self._tls, session=session, logger=_quiet, retry_handlers=[]
+            self._token, self._base_url, ssl=context, session=session, logger=_quiet, retry_handlers=[]
         )
         client.proxy = self._proxy(self._base_url)  # the SDK takes one from the environment otherwise
         return _Opened(client, session)
 
     def _proxy(self, url: str) -> str | None:
         return self._network.proxy_for(urlsplit(url).hostname or "")
-
-    def _ssl(self) -> ssl.SSLContext | bool:
-        return True if self._tls is None else self._tls
 
 
 def _patience(within: float | None) -> aiohttp.ClientTimeout:
@@ -203,10 +196,7 @@ def _judged(method: str, response: Any) -> AdapterError:  # noqa: ANN401  the SD
 
 
 def _tls(network: Network) -> ssl.SSLContext:
-    context = ssl.create_default_context()
     try:
-        context.load_verify_locations(network.ca_file)
-    except OSError as e:  # ssl.SSLError too
-        told = f"network.ca_file ({network.ca_file}) cannot be read as PEM certificates."
-        raise Unreachable(told) from e
-    return context
+        return trusted(network)
+    except ConfigError as e:
+        raise Unreachable(str(e)) from e

@@ -22,7 +22,8 @@ from adapters.telegram.form import Upload
 from adapters.telegram.sdk import Bot, HTTPXRequest, PTBUserWarning, TelegramError
 from adapters.telegram.transfer import UNSENT, Transfer
 from hermes.config import Network
-from hermes.errors import AdapterError, OutcomeUnknown, Unreachable
+from hermes.errors import AdapterError, ConfigError, OutcomeUnknown, Unreachable
+from hermes.trust import trusted_for
 
 __all__ = ["BotApi"]
 
@@ -178,16 +179,10 @@ def _request(size: int, proxy: str | None, context: ssl.SSLContext) -> _Request:
 
 
 def _tls(base_url: str, network: Network) -> ssl.SSLContext:
-    if base_url.startswith("http://") and not (network.proxy or "").startswith("https://"):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and trusts nobody
-    context = httpx.create_ssl_context(trust_env=False)
-    if network.ca_file is not None:
-        try:
-            context.load_verify_locations(network.ca_file)
-        except OSError as e:  # ssl.SSLError too
-            told = f"network.ca_file ({network.ca_file}) cannot be read as PEM certificates."
-            raise Unreachable(told) from e
-    return context
+    try:
+        return trusted_for(base_url, network)
+    except ConfigError as e:
+        raise Unreachable(str(e)) from e
 
 
 def _lost(method: str, cause: BaseException | None) -> AdapterError:

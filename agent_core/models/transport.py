@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import aiohttp
-import certifi
 from aiohttp.http_exceptions import ContentEncodingError
 from yarl import URL
 
 from agent_core.models.limits import Limits
 from hermes.config import Network
-from hermes.errors import ModelError
+from hermes.errors import ConfigError, ModelError
+from hermes.trust import trusted_for
 
 __all__ = ["Answer", "Transport"]
 
@@ -100,7 +100,7 @@ class Transport:
         }
         self._limits = limits
         self._proxy = _proxy(network.proxy_for(self._host))
-        self._trust = _trust(network)
+        self._trust = _trust(base_url, network)
         self._session: aiohttp.ClientSession | None = None
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -189,13 +189,8 @@ def _proxy(address: str | None) -> URL | None:
     return url
 
 
-def _trust(network: Network) -> ssl.SSLContext:
-    """The well-known authorities and those of `network.ca_file`."""
-    context = ssl.create_default_context(cafile=certifi.where())
-    if network.ca_file is not None:
-        try:
-            context.load_verify_locations(network.ca_file)
-        except OSError as error:  # ssl.SSLError too
-            told = f"`network.ca_file` ({network.ca_file}) cannot be read as PEM certificates."
-            raise ModelError(told, kind="config") from error
-    return context
+def _trust(base_url: str, network: Network) -> ssl.SSLContext:
+    try:
+        return trusted_for(base_url, network)
+    except ConfigError as error:
+        raise ModelError(str(error), kind="config") from error

@@ -7,6 +7,7 @@ import sys
 
 from hermes.errors import EXIT_RESTART
 from hermes.home import Home, default_home
+from hermes.trust import import_aiohttp
 
 __all__ = ["serve_here"]
 
@@ -29,6 +30,10 @@ def serve_here(only: str | None = None, ready_fd: int | None = None) -> int:
 def _serve(home: Home, only: str | None, ready_fd: int | None) -> int:
     for name in _UNUSED:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # None: as if it were not installed
+    os.environ.setdefault(
+        "PYDANTIC_DISABLE_PLUGINS", "__all__"
+    )  # it would look through all that is installed
+    import_aiohttp()
     from gateway.app import RunOptions, serve
     from gateway.cli.detach import ready_notice
     from gateway.cli.loop import run as run_loop

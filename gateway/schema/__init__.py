@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 from hermes.store import SchemaPart
 
 __all__ = ["PART"]
 
 
-def _steps() -> tuple[str, ...]:
-    folder = files(__package__)
-    names = sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql"))
-    return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+_STEPS = sorted(Path(__file__).parent.glob("*.sql"))
 
-
-PART = SchemaPart("gateway", _steps())
+PART = SchemaPart("gateway", tuple(step.read_text("utf-8") for step in _STEPS))

@@ -32,6 +32,13 @@ def test_a_plain_request() -> None:
     assert chat().model == "hermes"
 
 
+def test_a_files_name_is_what_can_be_stored() -> None:
+    part = {"type": "file", "file": {"file_data": "aGk=", "filename": "\ud800x.txt" + "y" * 5000}}
+    (upload,) = chat(messages=[{"role": "user", "content": [part]}]).uploads
+    assert upload.name.encode().startswith("\ufffdx.txt".encode())
+    assert len(upload.name) == 1000
+
+
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "one"},

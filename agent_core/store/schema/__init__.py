@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 from hermes.store import SchemaPart
 
 __all__ = ["INDEX", "PART"]
 
-_STEPS = sorted(f.name for f in files(__name__).iterdir() if f.name.endswith(".sql"))
+_FOLDER = Path(__file__).parent
 
-PART = SchemaPart("agent", tuple(files(__name__).joinpath(name).read_text("utf-8") for name in _STEPS))
+PART = SchemaPart("agent", tuple(step.read_text("utf-8") for step in sorted(_FOLDER.glob("*.sql"))))
 
-INDEX: str = files(__name__).joinpath("0002_index.sql").read_text("utf-8")
+INDEX: str = (_FOLDER / "0002_index.sql").read_text("utf-8")
 """The statements that declare the full-text index as it is now."""
