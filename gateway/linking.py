@@ -7,7 +7,8 @@ the other way round, so that nobody is talked into giving his own away by typing
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import structlog
@@ -105,7 +106,9 @@ class Linking:
         first = self.people.account(code.who)
         if first is None or first.person is None:
             first = Account(*code.who, code.name, None, code.place)
-        other = Account(*who, _name(event), None, place, code=code.digest)
+        elif first.place is None:  # he was given a role since he asked for the code, and has not written
+            first = replace(first, place=code.place)
+        other = Account(*who, _name(event), None, place, code=code.digest, giver=code.who)
         try:
             job = self.people.join(first, other, now)
         except NotJoined:
@@ -144,18 +147,36 @@ class Linking:
         if not is_private(row.event):
             return Linked(self.say("link_in_private"))
         who = _who(row.event)
+        joined = self.rights.accounts(row.event)
+        fallen = [_written(a.who) for a in self.people.let_in_by(who)]
         try:
             jobs = self.part(who)
         except LookupError:
             return Linked(self.say("not_linked"))
+        if len(fallen) == len(joined) - 1 > 0:
+            return Linked(self.say("unlinked_all", accounts=", ".join(fallen)), jobs)
         shared = self.rights.per_person() and row.event.kind == "direct"
-        return Linked(self.say("unlinked_shared" if shared else "unlinked"), jobs)
+        text = self.say("unlinked_shared" if shared else "unlinked")
+        also = self.say("unlinked_too", accounts=", ".join(fallen)) if fallen else ""
+        return Linked("\n".join(filter(None, [text, also])), jobs)
 
     def part(self, who: Who) -> tuple[Job, ...]:
-        """Take an account out of its person. Raises `LookupError` for one that is in none."""
+        """Take an account out of its person, and what it let in by codes. Raises `LookupError` for one that is alone."""
+        gone = [who, *(a.who for a in self.people.let_in_by(who))]
         job = self.people.leave(who, shared=self.rights.per_person())
-        log.info("people.parted", account=_written(who))
-        return job, self.codes.take_back(who)
+        for each in gone:
+            log.info("people.parted", account=_written(each))
+        return job, *(self.codes.take_back(each) for each in gone)
+
+    def revoke(self, who: Who) -> tuple[Job, ...]:
+        """Take an account out, and back what the owner gave it, unless that was to be a guest. Empty: there is nothing."""
+        jobs: list[Job] = []
+        with suppress(LookupError):
+            jobs += self.part(who)
+        person = self.people.of(who)
+        if person is not None and person.role not in (None, "guest"):
+            jobs.append(self.people.give_role(who, "", None, self.clock.time()))
+        return tuple(jobs)
 
 
 def _who(event: Event) -> Who:

@@ -34,7 +34,8 @@ class Account:
     """An account that is or was joined to others.
 
     place: its own conversation, as a session key without the agent; `None`: nobody has seen it write yet. parted: how
-    often it left a conversation that was kept under its own key. code: the digest of the code it was joined by.
+    often it left a conversation that was kept under its own key. code: the digest of the code it was joined by; giver:
+    the account that gave it.
     """
 
     instance: str
@@ -44,6 +45,7 @@ class Account:
     place: str | None = None
     parted: int = 0
     code: str | None = None
+    giver: Who | None = None
     joined_at: float = 0.0
 
     @property
@@ -54,11 +56,15 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody. role: as the owner said; `None`: by the accounts' rights. place: where a shared conversation is kept."""
+    """Somebody. role: as the owner said; `None`: by the accounts' rights. place: where a shared conversation is kept.
+
+    given_to: the account that the owner named when he gave the role.
+    """
 
     id: str
     role: Role | None = None
     place: str | None = None
+    given_to: Who | None = None
     created_at: float = 0.0
 
 
@@ -83,18 +89,25 @@ class People:
 
     async def reload(self, store: Store) -> None:
         """Go back to what is in the store."""
-        people = await store.read("SELECT id, role, place, created_at FROM people")
+        people = await store.read("SELECT id, role, place, given_to, created_at FROM people")
         accounts = await store.read(
-            "SELECT instance, sender, name, person, place, parted, code, joined_at FROM accounts"
+            "SELECT instance, sender, name, person, place, parted, code, giver, joined_at FROM accounts"
         )
         known = get_args(Role)
         self._people = {
-            r["id"]: Person(r["id"], r["role"] if r["role"] in known else None, r["place"], r["created_at"])
+            r["id"]: Person(
+                r["id"],
+                r["role"] if r["role"] in known else None,
+                r["place"],
+                _read(r["given_to"]),
+                r["created_at"],
+            )
             for r in people
         }
         self._accounts, self._members = {}, {}
         for row in accounts:
-            self._put(Account(*tuple(row)))
+            account = Account(*tuple(row))
+            self._put(replace(account, giver=_read(row["giver"])))
 
     def account(self, who: Who) -> Account | None:
         """What is noted of an account."""
@@ -148,26 +161,72 @@ class People:
             raise NotJoined("That account belongs to another person; take it out there first.")
         return current
 
-    def leave(self, who: Who, *, shared: bool) -> Job:
-        """Take an account out of its person. Raises `LookupError` for one that is in none.
+    def let_in_by(self, who: Who) -> list[Account]:
+        """The accounts that were joined by codes of an account, by codes of those, and so on."""
+        person = self.of(who)
+        joined = self.accounts(person) if person is not None else []
+        found: dict[Who, Account] = {}
+        while more := {a.who: a for a in joined if a.giver in (who, *found) and a.who not in (who, *found)}:
+            found |= more
+        return list(found.values())
 
-        shared: the person's accounts share their conversation. It stays with the others, also where it is kept under
-        this account's key: the account then begins anew under another one.
+    def leave(self, who: Who, *, shared: bool) -> Job:
+        """Take an account out of its person. Raises `LookupError` for one that is joined to no other.
+
+        What was let in by its codes falls with it; where no other account is left it stays who it is. A role that was
+        given to it goes along, and a guest stays one on both sides.
+
+        shared: the person's accounts share their conversation. It stays with the others that have a part in it, also where
+        it is kept under this account's key: the account then begins anew under another one.
         """
         account, person = self._accounts.get(who), self.of(who)
-        if account is None or person is None:
-            raise LookupError(f"{who[0]}:{who[1]} is joined to no other account.")
-        others = [a for a in self.accounts(person) if a.who != who]
-        is_kept_here = shared and bool(others) and account.place is not None and account.place == person.place
-        changed = [who]
-        self._alone(replace(account, parted=account.parted + is_kept_here))
+        joined = self.accounts(person) if person is not None else []
+        if account is None or person is None or (len(joined) < 2 and person.place in (None, account.place)):
+            raise LookupError(f"{_written(who)} is joined to no other account.")
+        fallen = self.let_in_by(who)
+        changed = [i for each in fallen for i in self._part(each, shared=shared)]
+        if not fallen or len(self._members.get(person.id, ())) > 1:
+            changed += self._part(account, shared=shared)
+        return self._saved(changed, [a.who for a in joined])
+
+    def _part(self, account: Account, *, shared: bool) -> list[str]:
+        """One account leaves; the persons that changed."""
+        person = self._people[str(account.person)]
+        others = [a for a in self.accounts(person) if a.who != account.who]
         if not others:
-            self._drop_person(person.id)
-        elif len(others) == 1 and person.role is None and person.place in (None, others[0].place):
-            changed.append(others[0].who)
-            self._alone(others[0])
-            self._drop_person(person.id)
-        return self._saved([person.id], changed)
+            self._people[person.id] = replace(person, place=account.place)
+            self._simplify(person.id)
+            return [person.id]
+        is_own = account.place is not None and account.place == person.place
+        is_kept = shared and is_own and any(a.place is not None for a in others)
+        is_given = person.given_to == account.who
+        gone = replace(
+            account, person=None, place=None, code=None, giver=None, parted=account.parted + is_kept
+        )
+        changed = [person.id]
+        if person.role is not None and (is_given or person.role == "guest"):
+            own = Person(
+                f"p-{secrets.token_hex(4)}", person.role, given_to=account.who, created_at=person.created_at
+            )
+            self._people[own.id] = own
+            self._put(replace(gone, person=own.id))
+            changed.append(own.id)
+        else:
+            self._alone(gone)
+        if is_given and person.role != "guest":
+            person = replace(person, role=None, given_to=None)
+        if is_own and not is_kept:
+            person = replace(person, place=next((a.place for a in others if a.place is not None), None))
+        self._people[person.id] = person
+        self._simplify(person.id)
+        return changed
+
+    def _simplify(self, person_id: str) -> None:
+        """A person of one account, of whom nothing is to be said, is not written down."""
+        person = self._people[person_id]
+        joined = self.accounts(person)
+        if len(joined) == 1 and person.role is None and person.place in (None, joined[0].place):
+            self._drop_person(person_id)
 
     def give_role(self, who: Who, name: str, role: Role | None, now: float) -> Job:
         """Say what somebody is to the owner; `None`: what the rights of the accounts say."""
@@ -176,10 +235,8 @@ class People:
             person = Person(f"p-{secrets.token_hex(4)}", created_at=now)
             known = self._accounts.get(who) or Account(*who, name, None)
             self._put(replace(known, person=person.id, joined_at=now))
-        self._people[person.id] = replace(person, role=role)
-        if role is None and len(self.accounts(person)) == 1:
-            self._alone(self.accounts(person)[0])
-            self._drop_person(person.id)
+        self._people[person.id] = replace(person, role=role, given_to=None if role is None else who)
+        self._simplify(person.id)
         return self._saved([person.id], [who])
 
     def settle(self, who: Who, place: str) -> Job | None:
@@ -211,7 +268,7 @@ class People:
 
     def _alone(self, account: Account) -> None:
         """The account is in no person; nothing stays of it but that it may not have its old key again."""
-        self._put(replace(account, person=None, place=None, code=None))
+        self._put(replace(account, person=None, place=None, code=None, giver=None))
         if not account.parted:
             del self._accounts[account.who]
 
@@ -229,9 +286,10 @@ class People:
             connection.executemany("DELETE FROM people WHERE id = ?", [(i,) for i in gone])
             for person in [p for i in ids if (p := self._people.get(i)) is not None]:
                 connection.execute(
-                    "INSERT INTO people (id, role, place, created_at) VALUES (?, ?, ?, ?)"
-                    " ON CONFLICT (id) DO UPDATE SET role = excluded.role, place = excluded.place",
-                    (person.id, person.role, person.place, person.created_at),
+                    "INSERT INTO people (id, role, place, given_to, created_at) VALUES (?, ?, ?, ?, ?)"
+                    " ON CONFLICT (id) DO UPDATE SET role = excluded.role, place = excluded.place,"
+                    " given_to = excluded.given_to",
+                    (person.id, person.role, person.place, _kept(person.given_to), person.created_at),
                 )
             for who in keys:
                 _save_account(connection, who, self._accounts.get(who))
@@ -244,10 +302,26 @@ def _save_account(connection: sqlite3.Connection, who: Who, a: Account | None) -
         connection.execute("DELETE FROM accounts WHERE instance = ? AND sender = ?", who)
         return
     connection.execute(
-        "INSERT OR REPLACE INTO accounts (instance, sender, name, person, place, parted, code, joined_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (a.instance, a.sender, a.name, a.person, a.place, a.parted, a.code, a.joined_at),
+        "INSERT OR REPLACE INTO accounts (instance, sender, name, person, place, parted, code, giver, joined_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (a.instance, a.sender, a.name, a.person, a.place, a.parted, a.code, _kept(a.giver), a.joined_at),
     )
+
+
+def _written(who: Who) -> str:
+    return ":".join(who)
+
+
+def _kept(who: Who | None) -> str | None:
+    return None if who is None else _written(who)
+
+
+def _read(written: str | None) -> Who | None:
+    """An account as it was kept; an instance's name has no colon."""
+    if written is None:
+        return None
+    instance, _, sender = written.partition(":")
+    return instance, sender
 
 
 async def places_seen_from(store: Store, place: str) -> list[str]:

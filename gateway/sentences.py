@@ -81,6 +81,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "linked_here": "We go on with the conversation here.",
         "unlinked": "This account stands alone again.",
         "unlinked_shared": "This account stands alone again, with its own conversation. The shared one stays with the others.",
+        "unlinked_all": "This account stands alone again. What it had let in by its codes is out: {accounts}. The conversation "
+        "here goes on.",
+        "unlinked_too": "What it had let in by its codes is out too: {accounts}.",
         "not_linked": "This account is joined to no other.",
         "no_sessions": "There are no earlier conversations here.",
         "sessions": "Conversations here (newest first):",
@@ -174,6 +177,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "linked_here": "Es geht weiter mit dem Gespräch hier.",
         "unlinked": "Dieses Konto steht wieder für sich.",
         "unlinked_shared": "Dieses Konto steht wieder für sich, mit einem eigenen Gespräch. Das gemeinsame bleibt den anderen.",
+        "unlinked_all": "Dieses Konto steht wieder für sich. Was es mit seinen Codes eingelassen hatte, ist draußen: {accounts}. "
+        "Das Gespräch hier geht weiter.",
+        "unlinked_too": "Was es mit seinen Codes eingelassen hatte, ist auch draußen: {accounts}.",
         "not_linked": "Dieses Konto ist mit keinem anderen verbunden.",
         "home_set": "Dieser Chat ist jetzt mein Zuhause auf {platform}: was ohne Chat an {platform} geht, kommt hierher.",
         "home_not_here": "Das geht nur in einem Chat einer Plattform.",

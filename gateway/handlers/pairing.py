@@ -47,11 +47,12 @@ class _Operations:
     async def pairing_revoke(self, request: JSONObject) -> JSONObject:
         """An account that was admitted by others of its person is taken out of it, else they would let it in again.
 
+        What it let in by codes falls with it, and so does a role that it was given.
         still: a sentence, where allow_from lets it in all the same.
         """
         core = self._gateway.core
         who = text(request, "instance"), text(request, "sender")
-        jobs = list(core.linking.part(who)) if core.linking.people.of(who) is not None else []
+        jobs = [*core.linking.revoke(who)]
         try:
             jobs.append(core.pairings.revoke(*who))
         except LookupError as error:

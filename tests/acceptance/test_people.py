@@ -38,7 +38,7 @@ async def test_one_person_from_joining_to_revocation(house: House) -> None:
     assert [a["account"] for a in person["accounts"]] == ["telegram:5", "telegram:6"]
     assert person["role"] == "member"
     assert (await _people(house, "show", "telegram:6"))["id"] == person["id"]
-    assert (await _people(house, "role", "telegram:6", "owner"))["role"] == "owner"
+    assert (await _people(house, "role", "telegram:5", "owner"))["role"] == "owner"
     telegram.push_text("/whoami", chat=6)
     assert "Role: owner" in await telegram.wait_text(6, "Role: ")
 

@@ -250,7 +250,9 @@ async def test_whose_conversation_goes_on_is_decided_by_what_was_stored(tmp_path
 async def test_who_began_the_conversation_and_leaves_does_not_take_it_along(tmp_path: Path) -> None:
     async with house(tmp_path, SHARED) as h:
         await h.ask("telegram", "1", "begun here")
-        await h.join(("telegram", "1"), ("telegram", "2"))
+        first, other = (Account("telegram", who, "", None) for who in ("1", "2"))
+        await h.rig.core.store.write(h.rig.core.linking.people.join(first, other, 1.0))
+        await h.ask("telegram", "1", "joined")
         await h.ask("telegram", "2", "a private word")
         assert "own conversation" in await h.ask("telegram", "1", "/unlink")
         await h.ask("telegram", "1", "what did I say?")
@@ -260,6 +262,40 @@ async def test_who_began_the_conversation_and_leaves_does_not_take_it_along(tmp_
     async with house(tmp_path, SHARED) as h:
         await h.ask("telegram", "1", "still apart")
         assert h.asked[0] == "what did I say?"
+
+
+async def test_a_code_that_was_stolen_gives_the_thief_nothing_that_stays(tmp_path: Path) -> None:
+    async with house(tmp_path, SHARED) as h:
+        people, store = h.rig.core.linking.people, h.rig.core.store
+        await store.write(people.give_role(("telegram", "1"), "", "owner", 1.0))
+        await h.ask("telegram", "1", "the word is plum")
+        await h.join(("telegram", "1"), ("telegram", "2"))
+        await h.join(("telegram", "1"), ("open", "thief"))
+        await h.join(("open", "thief"), ("discord", "second"))
+        told = next(text for _, text, _ in h.telegram.sent if "open:thief" in text)
+        assert "/unlink" in told
+        before = await h.ask("open", "thief", "which word?")
+        assert "which word?" in before
+        assert h.asked[0] == "the word is plum"
+
+        parted = await h.ask("telegram", "1", "/unlink")
+        assert "telegram:2, open:thief, discord:second" in parted
+        for instance, who, role in (
+            ("telegram", "1", "owner"),
+            ("telegram", "2", "member"),
+            ("open", "thief", "guest"),
+        ):
+            assert f"Role: {role}" in await h.ask(instance, who, "/whoami")
+        assert (await h.say("discord", "second", "hi")).kind == "refused"
+        await h.ask("open", "thief", "and now?")
+        assert h.asked == ["and now?"]
+        await h.ask("telegram", "1", "and here?")
+        assert h.asked[0] == "the word is plum"
+        assert "no other" in await h.ask("telegram", "1", "/unlink")
+    async with house(tmp_path, SHARED) as h:
+        assert "Role: owner" in await h.ask("telegram", "1", "/whoami")
+        await h.ask("telegram", "1", "still here")
+        assert h.asked[0] == "the word is plum"
 
 
 async def test_one_turn_at_a_time_across_platforms_in_every_mode(tmp_path: Path) -> None:

@@ -81,7 +81,12 @@ def test_a_shared_conversation_is_one_for_each_agent(
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["join", "leave", "write"]), st.integers(0, 4), st.integers(0, 4)), max_size=30
+    st.tuples(
+        st.sampled_from(["join", "link", "leave", "write", "owner", "guest"]),
+        st.integers(0, 4),
+        st.integers(0, 4),
+    ),
+    max_size=30,
 )
 
 
@@ -102,12 +107,17 @@ def test_nobody_ever_comes_to_the_conversation_of_a_person_that_he_is_not(
 
     for now, (step, first, other) in enumerate(steps):
         try:
-            if step == "join" and first != other:
+            if step in ("join", "link") and first != other:
+                giver = who(first) if step == "link" else None
                 people.join(
                     people.account(who(first)) or Account(*who(first), "", None, place(first)),
-                    Account(*who(other), "", None, place(other)),
+                    Account(*who(other), "", None, place(other), giver=giver),
                     float(now),
                 )
+            elif step == "owner":
+                people.give_role(who(first), "", "owner", float(now))
+            elif step == "guest":
+                people.give_role(who(first), "", "guest", float(now))
             elif step == "leave":
                 people.leave(who(first), shared=True)
             else:

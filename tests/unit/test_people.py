@@ -14,6 +14,7 @@ from gateway.door import DoorRules, Standing, judge
 from gateway.pairing import Pairings
 from gateway.people import MOST_ACCOUNTS, Account, NotJoined, People, places_seen_from
 from gateway.rights import Rights
+from gateway.schema import PART
 from hermes.events import Sender
 from hermes.home import Home
 from tests.gatewayrig import message
@@ -22,8 +23,8 @@ ANA, BOB = ("telegram", "1"), ("telegram", "2")
 MAIL, STRANGER = ("email", "ana@x.org"), ("discord", "9")
 
 
-def account(who: tuple[str, str], place: str | None = None) -> Account:
-    return Account(*who, "", None, place)
+def account(who: tuple[str, str], place: str | None = None, giver: tuple[str, str] | None = None) -> Account:
+    return Account(*who, "", None, place, code=giver and "code", giver=giver)
 
 
 def rights(people: People, *, per_person: bool = True, pairings: Pairings | None = None) -> Rights:
@@ -114,11 +115,81 @@ def test_without_shared_conversations_who_leaves_keeps_his_own() -> None:
     assert rights(people, per_person=False).shared(said(ANA)).parted == 0
 
 
+def test_who_gave_codes_and_leaves_keeps_what_was_his_and_what_he_let_in_falls() -> None:
+    people = People()
+    who = rights(people)
+    people.give_role(ANA, "", "owner", 0.0)
+    people.settle(ANA, "a")
+    people.join(people.account(ANA) or account(ANA), account(BOB, "b", ANA), 1.0)
+    people.join(people.account(BOB) or account(BOB), account(STRANGER, "s", BOB), 2.0)
+    people.join(people.account(ANA) or account(ANA), account(MAIL, "m", ANA), 3.0)
+    assert [a.who for a in people.let_in_by(ANA)] == [BOB, MAIL, STRANGER]
+    people.leave(BOB, shared=True)
+    assert people.of(STRANGER) is None, "what he was let in by has fallen"
+    assert (who.role(said(BOB)), who.role(said(MAIL))) == ("member", "owner")
+    people.leave(ANA, shared=True)
+    assert (who.role(said(ANA)), who.role(said(MAIL))) == ("owner", "guest")
+    assert (who.shared(said(ANA)).place, who.shared(said(ANA)).parted) == ("a", 0)
+    with pytest.raises(LookupError):
+        people.leave(ANA, shared=True)
+    assert who.role(said(ANA)) == "owner"
+
+
+def test_a_role_ends_with_the_account_that_it_was_given_to_and_a_guest_stays_one() -> None:
+    people = People()
+    who = rights(people)
+    people.give_role(ANA, "", "owner", 0.0)
+    people.join(people.account(ANA) or account(ANA), account(BOB), 1.0)
+    people.leave(ANA, shared=True)
+    assert (who.role(said(ANA)), who.role(said(BOB))) == ("owner", "member")
+
+    people = People()
+    who = rights(people)
+    people.join(account(ANA), account(BOB), 1.0)
+    people.give_role(ANA, "", "guest", 2.0)
+    people.leave(BOB, shared=True)
+    assert (who.role(said(ANA)), who.role(said(BOB))) == ("guest", "guest"), "nobody leaves to be more"
+    for alone in (ANA, BOB):
+        with pytest.raises(LookupError):
+            people.leave(alone, shared=True)
+
+
+def test_who_leaves_while_each_has_his_own_conversation_leaves_it_to_nobody_later() -> None:
+    people = People()
+    people.join(account(ANA, "a"), account(MAIL, "m"), 1.0)
+    people.leave(ANA, shared=False)
+    assert rights(people).shared(said(MAIL)).place is None, "when direct chats are shared from now on"
+
+    people.join(account(ANA), account(MAIL), 1.0)
+    people.settle(ANA, "a")
+    people.leave(ANA, shared=True)
+    assert rights(people).shared(said(ANA)).parted == 0, "nobody else has a part in it"
+    assert rights(people).shared(said(MAIL)).place is None
+
+
+async def test_what_was_joined_before_givers_were_known_falls_with_the_first_account(tmp_path: Path) -> None:
+    part = PART.steps.index(next(s for s in PART.steps if "COLUMN giver" in s))
+    database = sqlite3.connect(":memory:")
+    for step in PART.steps[:part]:
+        database.executescript(step)
+    database.executescript(
+        "INSERT INTO people VALUES ('p', 'owner', NULL, 1.0);"
+        "INSERT INTO accounts VALUES ('telegram', '2', '', 'p', NULL, 0, 'x', 1.0);"
+        "INSERT INTO accounts VALUES ('telegram', '1', '', 'p', NULL, 0, NULL, 1.0);"
+    )
+    database.executescript(PART.steps[part])
+    assert database.execute("SELECT given_to FROM people").fetchall() == [("telegram:1",)]
+    found = database.execute("SELECT sender, giver FROM accounts ORDER BY sender").fetchall()
+    assert found == [("1", None), ("2", "telegram:1")]
+    database.close()
+
+
 async def test_what_was_joined_is_there_after_a_restart_and_what_parted_is_not(tmp_path: Path) -> None:
     store = await open_store(Home(tmp_path))
     people, codes = People(), Codes()
     text, given = codes.give(ANA, "Ana", "a", None, 0.0, 0.0) or ("", lambda _: None)
-    await store.write(given, people.join(account(ANA), account(MAIL), 1.0))
+    await store.write(given, people.join(account(ANA), account(MAIL, giver=ANA), 1.0))
+    await store.write(people.give_role(ANA, "", "owner", 2.0))
     settled = people.settle(MAIL, "m")
     assert settled is not None
     assert people.settle(MAIL, "elsewhere") is None
@@ -132,6 +203,7 @@ async def test_what_was_joined_is_there_after_a_restart_and_what_parted_is_not(t
     assert found is not None
     assert found.who == ANA
 
+    await store.write(people.give_role(ANA, "", None, 3.0))
     await store.write(people.leave(ANA, shared=True), codes.spend(found))
     await people.reload(store)
     assert people.listed() == []
