@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adapters.discord.render import AGAIN, LIMIT
 from adapters.fields import objects
 from adapters.markdown.clusters import boundary_before
 from adapters.markdown.cuts import is_blank
@@ -18,7 +19,7 @@ from adapters.markdown.split import utf16_len
 from hermes.adapter import Piece
 from hermes.messages import scrub_surrogates
 
-__all__ = ["Button", "pressed", "with_buttons"]
+__all__ = ["Button", "pressed", "with_buttons", "without_buttons"]
 
 _ROW, _BUTTON, _GREY = 1, 2, 2
 _IN_ROW = 5
@@ -43,6 +44,17 @@ def with_buttons(piece: Piece, choices: Sequence[str]) -> Piece:
     made = [_button(number, choice, thread) for number, choice in enumerate(choices)]
     rows = [{"type": _ROW, "components": made[at : at + _IN_ROW]} for at in range(0, len(made), _IN_ROW)]
     return replace(piece, format={**piece.format, "components": rows})
+
+
+def without_buttons(piece: Piece) -> Piece | None:
+    """The piece with what its buttons say as a list at its end, if there is room for it; `None`: it has no buttons."""
+    rows = piece.format.get("components")
+    if not isinstance(rows, list) or not rows:
+        return None
+    labels = [str(button.get("label")) for row in rows for button in objects(row, "components")]
+    whole = "\n".join([f"{piece.text}\n", *(f"{n}. {label}" for n, label in enumerate(labels, 1))])
+    text = whole if utf16_len(whole) <= LIMIT - utf16_len(AGAIN) else piece.text
+    return replace(piece, text=text, format={k: v for k, v in piece.format.items() if k != "components"})
 
 
 def pressed(message: object, data: Mapping[str, Any]) -> Button | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from adapters.discord.answers import Answers
+from adapters.discord.buttons import without_buttons
 from adapters.discord.client import Rest
 from adapters.discord.direct import DirectChannels
 from adapters.discord.failures import Refused
@@ -17,6 +19,7 @@ from adapters.discord.sending import (
     changed_body,
     channel_of,
     is_bad_reference,
+    is_for_buttons,
     message_body,
     person_of,
 )
@@ -33,6 +36,7 @@ __all__ = ["NONCE_HELD", "Outward"]
 NONCE_HELD = 120.0
 """Seconds for which Discord knows a nonce; it says "the past few minutes"."""
 _TRIED = 1024
+_PLAIN = "sent without buttons"
 
 
 class Outward:
@@ -48,7 +52,17 @@ class Outward:
         self._tried: OrderedDict[str, float] = OrderedDict()
 
     async def send(self, target: Target, piece: Piece, *, key: str, again: bool) -> Receipt:
-        """See `Adapter.send`. A slash command that can be answered no more, a lost thread: a plain message."""
+        """See `Adapter.send`. Buttons that are refused become a list under the text."""
+        try:
+            return await self._send(target, piece, key=key, again=again)
+        except Refused as e:
+            plain = without_buttons(piece) if is_for_buttons(e) else None
+            if plain is None:
+                raise
+        return replace(await self._send(target, plain, key=key, again=again), note=_PLAIN)
+
+    async def _send(self, target: Target, piece: Piece, *, key: str, again: bool) -> Receipt:
+        """A slash command that can be answered no more, a lost thread: a plain message."""
         answers = answers_of(piece)
         upload = None if piece.file is None else self._upload(piece.file)
         if answers.token:
@@ -70,6 +84,15 @@ class Outward:
 
     async def edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         """See `EditingAdapter.edit`; https://discord.com/developers/docs/resources/message#edit-message ."""
+        try:
+            return await self._edit(target, message_id, piece)
+        except Refused as e:
+            plain = without_buttons(piece) if is_for_buttons(e) else None
+            if plain is None:
+                raise
+        return replace(await self._edit(target, message_id, plain), note=_PLAIN)
+
+    async def _edit(self, target: Target, message_id: str, piece: Piece) -> Receipt:
         answers = answers_of(piece)
         if answers.token and (done := await self._slash.change(answers, message_id, piece)) is not None:
             return done

@@ -22,6 +22,7 @@ __all__ = [
     "changed_body",
     "channel_of",
     "is_bad_reference",
+    "is_for_buttons",
     "message_body",
     "person_of",
     "shown_body",
@@ -106,6 +107,11 @@ def message_body(piece: Piece, key: str, *, again: bool, reference: str) -> dict
 def thread_body(name: str) -> dict[str, Any]:
     """A thread that begins at a message."""
     return {"name": name[:100] or "Conversation", "auto_archive_duration": _DAY}
+
+
+def is_for_buttons(refused: Refused) -> bool:
+    """Whether it was refused for the buttons under it."""
+    return refused.code == _INVALID_FORM and '"components"' in str(refused)
 
 
 def is_bad_reference(refused: Refused) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import structlog
 
 from adapters.discord.adapter import Discord
+from hermes.errors import Rejected
 from hermes.events import Event, Target
 from hermes.testing import Answer, ScriptedModel
 from tests.gatewayrig import Rig, rig
@@ -56,6 +58,30 @@ async def test_eight_wide_labels_are_taken_and_an_edit_sets_and_removes_buttons(
         await adapter.edit(DIRECT, sent, piece)
     assert discord_peer.buttons("5") == [[]]
     assert discord_peer.texts("5") == ["Done."]
+
+
+def refused(field: str) -> Fault:
+    """Discord's answer to a form with a field that it does not take."""
+    wrong = {field: {"0": {"_errors": [{"code": "COMPONENT_LAYOUT", "message": "No."}]}}}
+    return Fault("status", 400, "Invalid Form Body", parameters={"code": 50035, "errors": wrong})
+
+
+async def test_buttons_that_are_refused_become_a_list(discord_peer: DiscordPeer) -> None:
+    async with opened(discord_peer) as adapter:
+        (piece,) = adapter.render("Shall I?", DIRECT)
+        piece = adapter.render_choices(piece, ["Yes", "No"], DIRECT)
+        discord_peer.faults.add("POST message", refused("components"))
+        sent = await adapter.send(DIRECT, piece, key="k")
+        assert sent.note == "sent without buttons"
+        assert discord_peer.texts("5") == ["Shall I?\n\n1. Yes\n2. No"]
+        for text, shown in (("Or now?", "Or now?\n\n1. Yes\n2. No"), ("w" * 1990, "w" * 1990)):
+            discord_peer.faults.add("PATCH message", refused("components"))
+            await adapter.edit(DIRECT, sent.message_id, replace(piece, text=text))
+            assert discord_peer.texts("5") == [shown]
+        discord_peer.faults.add("POST message", refused("content"))
+        with pytest.raises(Rejected):
+            await adapter.send(DIRECT, piece, key="l")
+    assert discord_peer.buttons("5") == [[]]
 
 
 async def test_the_answer_to_a_slash_command_has_buttons_too(discord_peer: DiscordPeer) -> None:

@@ -210,7 +210,8 @@ class DiscordPeer(PlatformPeer[Call]):
             )
         if fault.status >= 500 or more.get("html"):
             return web.Response(status=fault.status, text="<html>upstream</html>")
-        return _error(fault.status, int(more.get("code", 50013)), fault.description)
+        errors = {"errors": more["errors"]} if "errors" in more else {}
+        return _error(fault.status, int(more.get("code", 50013)), fault.description, **errors)
 
     def _work(
         self, name: str, parts: tuple[str, ...], sent: tuple[Any, list[Upload]], query: Mapping[str, str]
@@ -305,5 +306,5 @@ def _answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = No
     return web.Response(body=json.dumps(body).encode(), status=status, headers=kind)
 
 
-def _error(status: int, code: int, told: str) -> web.Response:
-    return _answer({"message": told, "code": code}, status)
+def _error(status: int, code: int, told: str, **more: object) -> web.Response:
+    return _answer({"message": told, "code": code, **more}, status)
