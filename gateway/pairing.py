@@ -22,6 +22,9 @@ CODE_LIFE = 3600.0
 MAX_PENDING = 50
 _MAX_CODES = 3
 _LOCK_OUT = 86_400.0
+_ALL = (
+    "SELECT instance, sender, name, state, code, codes_given, asked_at, expires_at, approved_at FROM pairings"
+)
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 
@@ -81,12 +84,17 @@ class Pairings:
     async def load(cls, store: Store) -> Pairings:
         """Read them from the store."""
         self = cls()
-        for r in await store.read(
-            "SELECT instance, sender, name, state, code, codes_given, asked_at, expires_at, approved_at FROM pairings"
-        ):
+        for r in await store.read(_ALL):
             p = Pairing(*tuple(r))
             self._all[p.instance, p.sender] = p
         return self
+
+    async def reload(self, store: Store, instance: str, sender: str) -> None:
+        """Go back to what is in the store of one sender."""
+        rows = await store.read(f"{_ALL} WHERE instance = ? AND sender = ?", (instance, sender))
+        self._all.pop((instance, sender), None)
+        for r in rows:
+            self._all[instance, sender] = Pairing(*tuple(r))
 
     def listed(self) -> list[Pairing]:
         """Every pairing, oldest first."""
