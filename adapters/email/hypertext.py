@@ -6,28 +6,14 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
-from inscriptis import get_text
-from inscriptis.css_profiles import CSS_PROFILES
-from inscriptis.model.config import ParserConfig
 from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, fromstring, tostring
+
+from adapters.email.page import TooDeep, lines_of
 
 __all__ = ["shown_pictures", "text_of_html"]
 
 _MOST = 2_000_000
-_CONFIG = ParserConfig(css=CSS_PROFILES["strict"], display_links=False)
-_UNSEEN = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])|mso-hide\s*:\s*all",
-    re.IGNORECASE,
-)
-_NO_TEXT = ("script", "style", "head", "title", "template", "noscript", "object", "svg")
-_QUOTES = (
-    "//blockquote[@type='cite']",
-    "//*[contains(concat(' ', @class, ' '), ' gmail_quote ')]",
-    "//*[contains(concat(' ', @class, ' '), ' moz-cite-prefix ')]",
-    "//*[contains(concat(' ', @class, ' '), ' yahoo_quoted ')]",
-    "//*[contains(concat(' ', @class, ' '), ' protonmail_quote ')]",
-)
+_NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _UNREAD = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
 _PICTURE = re.compile(r"\bcid:([^\"'\s<>)]{1,300})", re.IGNORECASE)
@@ -52,38 +38,17 @@ def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
 
     by_hand: without the parser, and so with what is hidden and with what is quoted.
     """
+    html = html[:_MOST]
     if by_hand:
-        return _by_hand(html[:_MOST])
+        return _by_hand(html)
     try:
-        tree = _tree(html[:_MOST])
-        if tree is None:
-            return ""
-        _strip(tree, keep_quotes=keep_quotes)
-        return _tidy(get_text(tostring(tree, encoding="unicode"), _CONFIG))
-    except (etree.LxmlError, ValueError, RecursionError, AttributeError, IndexError, KeyError, TypeError):
-        # inscriptis raises many things on documents that no browser would mind
-        return _by_hand(html[:_MOST])
+        return _tidy("\n".join(lines_of(_NO_LETTER.sub(" ", html), keep_quotes=keep_quotes)))
+    except (etree.LxmlError, TooDeep):
+        return _by_hand(html)
 
 
 def _by_hand(html: str) -> str:
     return _tidy(unescape(_TAG.sub(" ", _UNREAD.sub(" ", html))))
-
-
-def _tree(html: str) -> HtmlElement | None:
-    text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", " ", html)
-    if not text.strip():
-        return None
-    return fromstring(text.encode(), parser=HTMLParser(encoding="utf-8", remove_comments=True))
-
-
-def _strip(tree: HtmlElement, *, keep_quotes: bool) -> None:
-    gone = list(tree.iter(*_NO_TEXT))
-    gone += [e for e in tree.iter() if e.get("hidden") is not None or _UNSEEN.search(e.get("style") or "")]
-    if not keep_quotes:
-        gone += [e for path in _QUOTES for e in tree.xpath(path)]
-    for element in gone:
-        if element.getparent() is not None:
-            element.drop_tree()
 
 
 def _tidy(text: str) -> str:

@@ -21,6 +21,7 @@ from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
 from adapters.email.trust import is_forged, is_genuine
 from hermes.events import Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.files import in_words
 from hermes.messages import scrub_surrogates
 
 __all__ = ["Answers", "Reading", "Seen", "own_addresses", "parse_mail"]
@@ -246,7 +247,7 @@ def _missing(body: Body, seen: Seen) -> str:
     """A note about what of a huge mail was not seen."""
     if seen.size <= len(seen.raw) or not (body.text or body.files):
         return ""
-    return f"(This mail has {seen.size / 1e6:.0f} MB; of its text I only see the beginning.)"
+    return f"(This mail has {in_words(seen.size)}; of its text I only see the beginning.)"
 
 
 def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) -> str:

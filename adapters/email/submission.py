@@ -29,6 +29,7 @@ from adapters.email.content import Content, wrapped
 from adapters.email.render import Envelope
 from adapters.email.settings import Server
 from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unauthorized, Unreachable
+from hermes.files import in_words
 
 __all__ = ["Login", "submit"]
 
@@ -80,7 +81,7 @@ async def submit(
         if envelope is None:
             return None
         if most.isdecimal() and 0 < int(most) < envelope.content.size:
-            raise Rejected(f"The SMTP server takes no mail over {int(most) / 1e6:.0f} MB.")
+            raise Rejected(f"The SMTP server takes no mail over {in_words(int(most))}.")
         with _before_content("take the mail", server.host):
             refused = await _announce(smtp, envelope)
         await _hand_over(smtp, envelope.content, server.timeout)

@@ -1,0 +1,72 @@
+"""Lines of text as a page is read: what stands in a line, what is a line of its own, and rows of cells. Pure.
+
+A text has no columns: nothing is padded, so that its lines are no longer than the words that stand in the page.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Lines"]
+
+
+class Lines:
+    """Takes words and ends of lines. bullet: what the next line begins with. done: the lines until now."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.bullet = ""
+        self._line: list[str] = []
+        self._cells: list[list[str]] = []
+        self._apart = False
+
+    def write(self, text: str, *, as_it_stands: bool = False) -> None:
+        """Add words. as_it_stands: their ends of lines count."""
+        first, *others = text.split("\n") if as_it_stands else [text]
+        self._line.append(first)
+        for line in others:
+            self.line_break()
+            self._line.append(line)
+
+    def line_break(self) -> None:
+        """End the line, which may be an empty one."""
+        if not self.end():
+            self.done.append("")
+
+    def end(self) -> bool:
+        """End the line or the row if there is any; whether there was."""
+        self._end_row()
+        line = " ".join("".join(self._line).split())
+        self._line.clear()
+        if line:
+            self._add([line])
+        return bool(line)
+
+    def apart(self) -> None:
+        """What follows stands below a blank line."""
+        self.end()
+        self._apart = True
+
+    def add_cell(self, cell: Lines) -> None:
+        """The next cell of a row, which ends with the line."""
+        cell.end()
+        while cell.done and not cell.done[-1]:
+            cell.done.pop()
+        self._cells.append(cell.done)
+
+    def _end_row(self) -> None:
+        """Cells of one line each stand in one; others are columns of a layout, and are read one by one."""
+        cells, self._cells = [cell for cell in self._cells if cell], []
+        if not cells:
+            return
+        if all(len(cell) == 1 for cell in cells):
+            self._add([" ".join(line for (line,) in cells)])
+            return
+        for cell in cells:
+            self._add(cell)
+
+    def _add(self, lines: list[str]) -> None:
+        if self._apart and self.done:
+            self.done.append("")
+        self._apart = False
+        self.done.append(self.bullet + lines[0])
+        self.done += lines[1:]
+        self.bullet = ""
