@@ -111,6 +111,10 @@ class Codes:
         self._codes.pop(code.who, None)
         return self._saved([code.who])
 
+    def put_back(self, code: Code) -> None:
+        """It could not be stored that the code is used up: it is valid still, unless its giver has another."""
+        self._codes.setdefault(code.who, code)
+
     def take_back(self, who: Who) -> Job:
         """An account's code is not valid any longer."""
         self._codes.pop(who, None)

@@ -22,6 +22,7 @@ from gateway.ledger import InboxRow, Judged
 from gateway.linking import Linking
 from gateway.outbox import Draft
 from gateway.pairing import Pairings
+from gateway.rights import is_private
 from gateway.router import Route
 from gateway.sessions import Sessions, is_unrated
 from gateway.uncut import uncut
@@ -155,7 +156,7 @@ class InstanceIntake:
         rules, route = p.rules(self._instance), p.route(event)
         ignored = Judged("ignored", self._instance, "edited")
         if parse_command(event) is not None:
-            return ignored
+            return replace(ignored, jobs=self._void(event, undo))
         again = p.edits() == "rerun"
         known = p.sessions.standing(route.key, event, running=not again)
         if known is None and not again:
@@ -176,9 +177,22 @@ class InstanceIntake:
     def _judge_event(self, event: Event, now: float, undo: list[Callable[[], None]]) -> Judged:
         rules = self._parts.rules(self._instance)
         decision = self._decide(event, rules, now, undo)
-        if decision.kind != "accepted":
-            return self._turned_away(event, decision, rules, now, undo)
-        return self._accepted(event, self._parts.route(event), decision, undo)
+        if decision.kind == "accepted":
+            judged = self._accepted(event, self._parts.route(event), decision, undo)
+        else:
+            judged = self._turned_away(event, decision, rules, now, undo)
+        return replace(judged, jobs=(*judged.jobs, *self._void(event, undo)))
+
+    def _void(self, event: Event, undo: list[Callable[[], None]]) -> tuple[Job, ...]:
+        """A code of `/link` that is typed where others read it is used up, whoever typed it and whether he is heard or not."""
+        codes, said = self._parts.linking.codes, parse_command(event)
+        if said is None or said.name != "link" or is_private(event):
+            return ()
+        code = codes.find(said.arguments, self._parts.clock.time())
+        if code is None:
+            return ()
+        undo.append(lambda: codes.put_back(code))
+        return (codes.spend(code),)
 
     def _decide(self, event: Event, rules: DoorRules, now: float, undo: list[Callable[[], None]]) -> Decision:
         """The door's decision; what it lets in is booked for the sender's rate."""

@@ -68,11 +68,8 @@ class Linking:
         """The answer to `/link` and `/link CODE`."""
         if not self.enabled():
             return Linked(self.say("link_off"))
-        if not is_private(row.event):  # others have read the code now
-            shown = self.codes.find(text, self.clock.time()) if text else None
-            return Linked(
-                self.say("link_in_private"), (self.codes.spend(shown),) if shown is not None else ()
-            )
+        if not is_private(row.event):  # a code in it was void when it came in
+            return Linked(self.say("link_in_private"))
         return self._join(row, text) if text else self._give(row)
 
     def _give(self, row: InboxRow) -> Linked:

@@ -133,6 +133,11 @@ async def test_codes_go_from_whom_we_know_and_only_in_private(tmp_path: Path) ->
         code = await h.code("telegram", "1")
         assert "directly" in await h.ask("telegram", "2", f"/link {code}", **group)
         assert "do not know" in await h.ask("telegram", "2", f"/link {code}"), "the group has read it"
+        for fields in (group, {**group, "edited": True}, {"private_notice": False}):
+            code = await h.code("telegram", "2" if "edited" in fields else "1")
+            assert (await h.say("discord", "d9", f"/link {code}", **fields)).kind != "accepted"
+            told = await h.ask("open", "o9" if "kind" in fields else "o8", f"/link {code}")
+            assert "do not know" in told, "nor is it good when a stranger has shown it"
         code = await h.code("telegram", "1")
         assert "do not know" in await h.ask("telegram", "1", f"/link {code}"), "with oneself nobody is joined"
         assert await h.rig.rows("SELECT 1 FROM people") == []
