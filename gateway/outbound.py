@@ -17,7 +17,7 @@ from gateway.uncut import uncut
 from hermes.clock import Clock
 from hermes.errors import HermesError
 from hermes.events import Target
-from hermes.files import StoredFile
+from hermes.files import StoredFile, in_words
 from hermes.store import Store
 
 __all__ = ["Outbound", "Prepared", "Sent", "check_files"]
@@ -131,17 +131,10 @@ def check_files(platform: str, most: int | None, files: Sequence[tuple[str, int]
         if size == 0:
             raise HermesError(f"{name} is empty; an empty file cannot be sent.")
         if most is not None and size > most:
-            has, bound = _measured(size), _measured(most)
+            has, bound = in_words(size), in_words(most)
             if has == bound:
                 has, bound = f"{size:,} bytes", f"{most:,}"
             raise HermesError(f"{name} has {has}; {platform} takes at most {bound}.")
-
-
-def _measured(size: int) -> str:
-    for unit, worth in (("MB", 10**6), ("kB", 1000)):
-        if size >= worth:
-            return f"{size / worth:,.1f} {unit}"
-    return f"{size} bytes"
 
 
 def _name(key: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.control_client import ask
 from hermes.errors import EXIT_NOT_RUNNING, EXIT_OK
+from hermes.files import in_words
 from hermes.home import Home, default_home
 
 __all__ = ["describe", "failures", "faults", "show", "warnings"]
@@ -93,8 +94,8 @@ def _places(status: dict[str, Any]) -> list[str]:
     disk, found = status.get("disk"), status.get("versions", {})
     lines = []
     if disk:
-        kinds = [f"{kind} {_bytes(size)}" for kind, size in disk["kinds"].items() if size]
-        lines += _filled("Disk:", [*kinds, f"free {_bytes(disk['free'])} of {_bytes(disk['total'])}"])
+        kinds = [f"{kind} {in_words(size)}" for kind, size in disk["kinds"].items() if size]
+        lines += _filled("Disk:", [*kinds, f"free {in_words(disk['free'])} of {in_words(disk['total'])}"])
     named = [f"{name} {version}" for name, version in found.items()]
     named += [f"schema {part} {number}" for part, number in status.get("schema", {}).items()]
     return lines + (_filled("Versions:", named) if named else [])
@@ -110,15 +111,6 @@ def _filled(head: str, parts: list[str]) -> list[str]:
             row = " "
         row += f" {piece}"
     return [*lines, row]
-
-
-def _bytes(size: int) -> str:
-    number = float(size)
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
 
 
 def _state(name: str, platform: dict[str, Any]) -> str:

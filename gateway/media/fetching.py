@@ -27,7 +27,7 @@ from hermes.agent import GivenFile, SessionSpec
 from hermes.errors import AdapterError, Gone, NotTaken, StoreError, Unreachable
 from hermes.events import Attachment, Event
 from hermes.failpoint import reached
-from hermes.files import StoredFile
+from hermes.files import StoredFile, in_words
 from hermes.store import Job, Store
 
 __all__ = ["Fetching", "note_file", "note_starts"]
@@ -258,8 +258,7 @@ def _first(texts: Sequence[str], left: int) -> list[str]:
 
 
 def _too_large(rules: MediaRules) -> _NotHad:
-    size, unit = (rules.largest / 1e6, "MB") if rules.largest >= 1e6 else (rules.largest / 1e3, "kB")
-    return _NotHad("file_large", limit=f"{size:.3g} {unit}")
+    return _NotHad("file_large", limit=in_words(rules.largest))
 
 
 @asynccontextmanager

@@ -95,8 +95,8 @@ async def test_files_that_a_platform_does_not_take_are_refused_before_anything_i
 @pytest.mark.parametrize(
     ("size", "most", "told"),
     [
-        (20_500, 1024, "has 20.5 kB; discord takes at most 1.0 kB."),
-        (12_000_000, 500_000, "has 12.0 MB; discord takes at most 500.0 kB."),
+        (20_500, 1024, "has 20.5 kB; discord takes at most 1 kB."),
+        (12_000_000, 500_000, "has 12 MB; discord takes at most 500 kB."),
         (25_000_001, 25_000_000, "has 25,000,001 bytes; discord takes at most 25,000,000."),
         (7, 0, "has 7 bytes; discord takes at most 0 bytes."),
     ],

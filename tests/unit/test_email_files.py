@@ -13,6 +13,7 @@ from adapters.email.places import FilePlace, MailPlace
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import decoder, uu_blocks
 from hermes.events import Attachment, Event, event_from_json, event_to_json
+from hermes.files import in_words
 from tests.integration.mail_desk import mail
 
 READING = Reading("email", "bot@x.test", own_addresses("bot@x.test", ()))
@@ -115,7 +116,7 @@ def test_EM_26_of_a_huge_mail_the_files_are_known_that_its_beginning_does_not_sh
             ("a.pdf", "2", None),
             ("b.png", "3", None),
         ]
-        assert found.text.startswith("words\n\n(This mail has 0 MB;")
+        assert found.text.startswith(f"words\n\n(This mail has {in_words(len(whole))};")
     assert completed(b"Content-Type: text/plain\r\n\r\nx", headers) == b"Content-Type: text/plain\r\n\r\nx"
     assert completed(b"", headers) == b""
 
