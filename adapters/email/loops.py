@@ -13,38 +13,43 @@ _MOST = 10_000
 
 
 class LoopGuard:
-    """Counts what is answered, per sender and per sender in a conversation (monotonic seconds).
+    """Counts what is answered, per sender and per sender in a conversation, by when the mails came (epoch seconds).
 
-    Bounded: who was heard least recently goes first.
+    A mail that is read once more counts once. Bounded: who was heard least recently goes first.
     """
 
     def __init__(self, thread: Rate | None, sender: Rate | None) -> None:
         self._rates = {"thread": thread, "sender": sender}
-        self._times: OrderedDict[tuple[str, ...], deque[float]] = OrderedDict()
+        self._mails: OrderedDict[tuple[str, ...], deque[tuple[float, str]]] = OrderedDict()
 
-    def judge(self, item: Parsed, now: float) -> Parsed:
-        """The item, or why it is not answered: silently, since a notice would keep the loop alive."""
+    def judge(self, item: Parsed, at: float) -> Parsed:
+        """The item, or why it is not answered: silently, since a notice would keep the loop alive. at: when it came."""
         if not isinstance(item, Event):
             return item
         who = item.sender.id  # a forged mail does not count against the one it claims to be from
+        mail = (at, item.dedupe_key)
         places = (("thread", who, item.thread or ""), ("sender", who))
         for place in places:
-            if self._is_full(place, now):
+            if self._is_full(place, mail):
                 return Ignored(f"too many mails in one {'conversation' if place[0] == 'thread' else 'hour'}")
         for place in places:
-            self._note(place, now)
+            self._note(place, mail)
         return item
 
-    def _is_full(self, place: tuple[str, ...], now: float) -> bool:
-        rate, times = self._rates[place[0]], self._times.get(place)
-        if rate is None or times is None:
+    def _is_full(self, place: tuple[str, ...], mail: tuple[float, str]) -> bool:
+        """Whether the last mails that were answered, as many as may be, all came in the time before this one."""
+        rate, mails = self._rates[place[0]], self._mails.get(place)
+        if rate is None or mails is None or mail in mails:
             return False
-        while times and times[0] <= now - rate.seconds:
-            times.popleft()
-        return len(times) >= rate.count
+        return len(mails) >= rate.count and all(mail[0] - rate.seconds < at <= mail[0] for at, _ in mails)
 
-    def _note(self, place: tuple[str, ...], now: float) -> None:
-        self._times.setdefault(place, deque()).append(now)
-        self._times.move_to_end(place)
-        if len(self._times) > _MOST:
-            self._times.popitem(last=False)
+    def _note(self, place: tuple[str, ...], mail: tuple[float, str]) -> None:
+        rate = self._rates[place[0]]
+        if rate is None:
+            return
+        mails = self._mails.setdefault(place, deque(maxlen=rate.count))
+        if mail not in mails:
+            mails.append(mail)
+        self._mails.move_to_end(place)
+        if len(self._mails) > _MOST:
+            self._mails.popitem(last=False)

@@ -128,14 +128,39 @@ def test_people_whose_names_only_look_like_machines_are_people() -> None:
     )
 
 
+def letters(count: int, thread: str = "") -> list[Event]:
+    """Mails of one sender: answers in one thread, or each a thread of its own."""
+    return [
+        event(mail(f"mail {n}", Message_ID=f"<{thread}{n}@x>", In_Reply_To=f"<{thread or n}@y>"))
+        for n in range(count)
+    ]
+
+
+def answered(guard: LoopGuard, mails: list[Event], at: float, every: float) -> list[bool]:
+    return [isinstance(guard.judge(one, at + n * every), Event) for n, one in enumerate(mails)]
+
+
 def test_two_machines_that_answer_each_other_stop() -> None:
     guard = LoopGuard(Rate(3, 3600), Rate(5, 3600))
-    one, other = event(mail(Message_ID="<a@x>")), event(mail(Message_ID="<b@x>"))
-    assert [type(guard.judge(one, float(n))) for n in range(4)] == [Event, Event, Event, Ignored]
-    assert [type(guard.judge(other, float(n))) for n in range(4, 7)] == [Event, Event, Ignored]
+    assert answered(guard, letters(4, "a"), 0, 1) == [True, True, True, False]
+    assert answered(guard, letters(3, "b"), 4, 1) == [True, True, False]
     assert isinstance(guard.judge(event(mail(From="jo@far.test")), 7.0), Event)
-    assert isinstance(guard.judge(one, 3700.0), Event)
+    assert answered(guard, letters(5, "a")[4:], 3700, 1) == [True]
     assert isinstance(guard.judge(Ignored("x"), 0.0), Ignored)
+
+
+def test_what_gathered_in_a_long_absence_is_no_loop() -> None:
+    guard = LoopGuard(Rate(20, 3600), Rate(60, 3600))
+    assert all(answered(guard, letters(70, "a"), 0, 2400))
+    assert answered(guard, letters(30, "b"), 1e6, 60) == [True] * 20 + [False] * 10
+
+
+def test_a_mail_that_is_read_again_counts_once() -> None:
+    guard = LoopGuard(Rate(3, 3600), Rate(3, 3600))
+    mails = letters(3, "a")
+    assert all(answered(guard, mails, 0, 1) + answered(guard, mails, 0, 1))
+    late = LoopGuard(Rate(3, 3600), None)  # after a rebuild, older ones may stand behind newer ones
+    assert all(answered(late, letters(3, "a"), 9000, 1) + answered(late, letters(6, "a")[3:], 0, 1))
 
 
 # --- who ---------------------------------------------------------------------------------------------
