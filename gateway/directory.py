@@ -7,7 +7,7 @@
     origin              where the message came from, for what runs in a turn
 
 Names are learned from messages of people who are let in by name: a stranger cannot put his chat in another's place. Of two
-chats with one name none is meant.
+chats with one name none is meant. A group that has a new id on its platform is the same chat, by either.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Directory:
         self._names_itself = names_itself
         self._chats: dict[tuple[str, str], Chat] = {}
         self._homes: dict[str, str] = {}
+        self._moves: dict[tuple[str, str], str] = {}
 
     @classmethod
     async def load(cls, store: Store, names_itself: Callable[[str], bool] = lambda _: False) -> Self:
@@ -64,6 +65,8 @@ class Directory:
             self._chats[known.instance, known.chat] = known
         for r in await store.read("SELECT instance, chat FROM homes"):
             self._homes[r["instance"]] = r["chat"]
+        for r in await store.read("SELECT instance, chat, now FROM moved_chats ORDER BY rowid"):
+            self._moves[r["instance"], r["chat"]] = r["now"]
         return self
 
     # --- learning ------------------------------------------------------------------------------------
@@ -89,6 +92,24 @@ class Directory:
 
         return _keep(fresh), take_back
 
+    def follow(self, event: Event) -> tuple[Job, Callable[[], None]] | None:
+        """Take in that a group has another id than its conversation is kept under; as `learn`."""
+        if event.kind != "group" or event.session is None or event.session == event.chat:
+            return None
+        key, before = (event.instance, event.session), self._moves.pop((event.instance, event.session), None)
+        self._moves[key] = event.chat
+        if before == event.chat:
+            return None
+        while len(self._moves) > MOST_CHATS:
+            del self._moves[next(iter(self._moves))]
+
+        def take_back() -> None:
+            self._moves.pop(key, None)
+            if before is not None:
+                self._moves[key] = before
+
+        return _keep_move(event.instance, event.session, event.chat), take_back
+
     def make_home(self, instance: str, chat: str, now: float) -> Job:
         """A job that makes the chat its platform's home, which it is from now on."""
         self._homes[instance] = chat
@@ -105,17 +126,24 @@ class Directory:
     # --- naming --------------------------------------------------------------------------------------
 
     def chats(self) -> list[Chat]:
-        """Every chat that is known by a name, by platform and name."""
-        return sorted(self._chats.values(), key=lambda c: (c.instance, c.name.casefold(), c.chat))
+        """Every chat that is known by a name, by platform and name; one that has a new id under that."""
+        here: dict[tuple[str, str], Chat] = {}
+        for key, chat in self._chats.items():
+            now = self._moves.get(key)
+            if now is None:
+                here[key] = chat
+            else:
+                here.setdefault((chat.instance, now), replace(chat, chat=now))
+        return sorted(here.values(), key=lambda c: (c.instance, c.name.casefold(), c.chat))
 
     def home(self, instance: str) -> Target | None:
         """The platform's home."""
         chat = self._homes.get(instance)
-        return None if chat is None else Target(instance, chat)
+        return None if chat is None else self._now(Target(instance, chat))
 
     def homes(self) -> list[Target]:
         """All homes, by platform."""
-        return [Target(instance, chat) for instance, chat in sorted(self._homes.items())]
+        return [self._now(Target(instance, chat)) for instance, chat in sorted(self._homes.items())]
 
     def resolve(self, target: Target, origin: Target | None = None) -> Target:
         """The target with its chat's id in place of a name. Raises `ConfigError`, which says what there is."""
@@ -130,8 +158,12 @@ class Directory:
         if target.chat == HOME:
             return replace(self._home_of(target.instance), thread=target.thread)
         if not target.chat.startswith(("#", "@")):
-            return target
+            return self._now(target)
         return self._named(target)
+
+    def _now(self, target: Target) -> Target:
+        now = self._moves.get((target.instance, target.chat))
+        return target if now is None else replace(target, chat=now)
 
     def _only_home(self) -> Target:
         homes = self.homes()
@@ -175,6 +207,18 @@ def _is_number(text: str) -> bool:
 
 def _listed(targets: Sequence[Target]) -> str:
     return ", ".join(format_target(t) for t in targets)
+
+
+def _keep_move(instance: str, chat: str, now: str) -> Job:
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT OR REPLACE INTO moved_chats VALUES (?, ?, ?)", (instance, chat, now))
+        connection.execute(
+            "DELETE FROM moved_chats WHERE rowid IN"
+            " (SELECT rowid FROM moved_chats ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
+            (MOST_CHATS,),
+        )
+
+    return job
 
 
 def _keep(chat: Chat) -> Job:

@@ -234,9 +234,10 @@ class InstanceIntake:
         if noted is not None:
             undo.append(lambda: people.unsettle(who))
         jobs = [noted] if noted is not None else []
-        if (learned := self._learn(event)) is not None:
-            jobs.append(learned[0])
-            undo.append(learned[1])
+        for learned in (self._parts.directory.follow(event), self._learn(event)):
+            if learned is not None:
+                jobs.append(learned[0])
+                undo.append(learned[1])
         return Judged(
             "accepted",
             self._instance,

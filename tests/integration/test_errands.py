@@ -140,6 +140,21 @@ async def test_a_turn_sends_so_many_and_no_more(tmp_path: Path) -> None:
         assert "at most" in results(model)[-1]
 
 
+async def test_a_group_that_moved_is_where_a_turn_may_write_by_either_id(tmp_path: Path) -> None:
+    config = TRUSTED + "tools: {send_to: ['telegram:-3']}\n"
+    in_group = {"kind": "group", "sender": Sender("6"), "chat_name": "#team", "reply_to": ()}
+    async with rig(tmp_path / "home", config=config) as g:
+        await g.send("before", "-3", **in_group)
+        await g.send("after", "-1003", session="-3", **in_group)
+        await g.quiet()
+    orders = [("telegram:-3", "old"), ("telegram:-1003", "new"), ("telegram:#team", "name")]
+    model = ScriptedModel([sending(*orders), Answer("done")])
+    async with rig(tmp_path / "home", model=model, config=config) as g:
+        await g.send("tell them")
+        await g.answered(4)
+        assert shown(g) == [("-1003", "old"), ("-1003", "new"), ("-1003", "name"), ("5", "done")]
+
+
 @pytest.mark.parametrize(
     ("to", "rules", "allowed"),
     [

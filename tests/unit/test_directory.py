@@ -101,6 +101,31 @@ def test_names_are_learned_once_newest_wins_and_can_be_taken_back() -> None:
     assert [c.name for c in directory.chats()] == ["#old"]
 
 
+def test_a_group_that_moved_is_one_chat_by_either_id_and_by_its_name() -> None:
+    directory = Directory()
+    learned(directory, "-3", "#team", kind="group")
+    directory.make_home("telegram", "-3", 0.0)
+    moved = message("hi", "-1003", chat_name="#team", kind="group", session="-3")
+    found = directory.follow(moved)
+    assert found is not None
+    assert directory.follow(moved) is None
+    now = Target("telegram", "-1003")
+    for text in ("telegram:#team", "telegram:-3", "telegram:-1003", "telegram", "home"):
+        assert directory.resolve(parse_target(text)) == now, "also where only guests wrote since"
+    learned(directory, "-1003", "#team renamed", kind="group")
+    assert [(c.chat, c.name) for c in directory.chats()] == [("-1003", "#team renamed")]
+    learned(directory, "-1003", "#team", kind="group")
+    assert directory.resolve(parse_target("telegram:#team")) == now
+    found[1]()
+    assert directory.resolve(parse_target("telegram:-3")) == Target("telegram", "-3")
+    for fields in (
+        {"kind": "api", "session": "-3"},
+        {"kind": "group"},
+        {"kind": "group", "session": "-1003"},
+    ):
+        assert directory.follow(message("hi", "-1003", **fields)) is None
+
+
 def test_D12_names_are_bounded_in_memory_and_in_the_store() -> None:
     connection = sqlite3.connect(":memory:")
     for step in PART.steps:
