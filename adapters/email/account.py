@@ -57,14 +57,17 @@ class Mailbox:
             raise
         return connection
 
-    async def send(self, envelope: Envelope | None) -> str | None:
-        """Hand a mail over; `None` only logs in. What was left out, for the log. Raises what `Adapter.send` does."""
+    async def send(self, envelope: Envelope | None, *, patient: bool = True) -> str | None:
+        """Hand a mail over; `None` only logs in. What was left out, for the log. Raises what `Adapter.send` does.
+
+        patient: see `submit`.
+        """
         server = self._settings.smtp
         context = await self._context("smtp", server)
         token = await self._tokens.token() if self._tokens else None
         login = Login(self._settings.login(), token or self._password(), is_token=token is not None)
         try:
-            return await submit(server, context, login, envelope, self._limited)
+            return await submit(server, context, login, envelope, self._limited, patient=patient)
         except Unauthorized:
             self._forget()
             raise

@@ -30,6 +30,8 @@ _log = structlog.get_logger("adapters.email")
 _LONGEST_PAUSE = 60.0
 _FIRST_GAP, _LONGEST_GAP = 15.0, 900.0
 _KNOWN = 1000
+_WAITED_FOR = 6
+"""Tries, a quarter of an hour, for which all wait for a recipient who is put off."""
 _REFUSALS = 5
 _PACE = Pace(bot=Rate(30, 60))
 """No server says its limit; big providers take some hundred mails a day, and stop an account that hurries."""
@@ -132,7 +134,7 @@ class Email:
             raise Unreachable("The mailbox is closed.")
         envelope = await asyncio.to_thread(self._compose, target, piece, key, again=again)
         try:
-            note = await self._mailbox.send(envelope)
+            note = await self._mailbox.send(envelope, patient=self._put_off.get(key, 0) < _WAITED_FOR)
         except NotTaken as e:
             raise NotTaken(str(e), retry_after=self._gap(key)) from e
         self._put_off.pop(key, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -144,20 +144,21 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
     genuine = _is_genuine(message, sender, reading)
     subject = scrub_surrogates(text_of(message, "Subject"))[:_SUBJECT]
     above = _above(message)
-    key = message_id or sha256(_identity(message)).hexdigest()[:32]
+    key = message_id or sha256(_identity(message, mail.received)).hexdigest()[:32]
     forward = is_forward(subject)
     body = read_body(message, keep_quotes=forward, exact=exact, by_hand=reading.by_hand)
     words = cut(body.text or body.packed, forward=forward)
     missing = _missing(body, mail.seen)
     text = _said(words.text, subject, body, is_new=not above and not is_reply(subject), missing=missing)
     mark = thread_mark(message_id or key, above, domain_of(reading.address))
+    to = _reply_address(message, sender, genuine=genuine, reading=reading)
     answers = Answers(
-        to=_reply_address(message, sender, genuine=genuine, reading=reading),
+        to=to,
         name=mail.name,
         subject=subject,
         message_id=message_id,
         above=tuple(references(above[:-1], above[-1])) if above else (),
-        cc=_others(message, sender, reading) if reading.reply_all and genuine else (),
+        cc=_others(message, {sender, to}, reading) if reading.reply_all and genuine else (),
     )
     # An answer that others read too is said in no private place: no code stands in it, and it is not drawn from what
     # the sender has said in private.
@@ -172,7 +173,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
             sender if genuine or reading.authserv_id is None else f"unverified:{sender}", mail.name
         ),
         text=text,
-        dedupe_key=f"{key}:{_digest(mail.seen.raw)}",
+        dedupe_key=f"{key}:{_digest(message, mail.seen.raw)}",
         thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
         message_id=message_id or None,
         # What we said ourselves stands in the conversation already.
@@ -203,15 +204,22 @@ def _above(message: Message) -> list[str]:
     return list(dict.fromkeys([*known, *answered[:1]]))
 
 
-def _digest(raw: bytes) -> str:
-    """The body's hash; the fields before it differ from way to way."""
+def _digest(message: Message, raw: bytes) -> str:
+    """The hash of the body and of what tells apart the mails of a program that gives all the same id.
+
+    The other fields before the body differ from way to way.
+    """
     ends = [end for mark in (b"\r\n\r\n", b"\n\n") if (end := raw.find(mark)) >= 0]
-    return sha256(memoryview(raw)[min(ends, default=len(raw)) :]).hexdigest()[:16]
+    found = sha256(memoryview(raw)[min(ends, default=len(raw)) :])
+    found.update(f"\n{value_of(message, 'Date')}\n{value_of(message, 'Subject')}".encode("utf-8", "replace"))
+    return found.hexdigest()[:16]
 
 
-def _identity(message: Message) -> bytes:
-    """What stands for a Message-ID where there is none."""
-    fields = (value_of(message, name) for name in ("From", "To", "Date", "Subject", "In-Reply-To"))
+def _identity(message: Message, received: float | None) -> bytes:
+    """What stands for a Message-ID where there is none; without a date of its own, when the server got the mail."""
+    fields = [value_of(message, name) for name in ("From", "To", "Date", "Subject", "In-Reply-To")]
+    if not fields[2]:
+        fields.append(str(received))
     return "\n".join(fields).encode("utf-8", "replace")
 
 
@@ -222,22 +230,24 @@ def _reply_address(message: Message, sender: str, *, genuine: bool, reading: Rea
     return sender if found is None or reading.is_own(found[0]) else found[0]
 
 
-def _others(message: Message, sender: str, reading: Reading) -> tuple[str, ...]:
+def _others(message: Message, answered: Container[str], reading: Reading) -> tuple[str, ...]:
     fields = [*raw_values(message, "To"), *raw_values(message, "Cc")]
     found = [single_address(part) for value in fields for part in _listed(value)]
     known = dict.fromkeys(address for item in found if item is not None for address in [item[0]])
-    others = tuple(a for a in known if a != sender and not reading.is_own(a))
+    others = tuple(a for a in known if a not in answered and not reading.is_own(a))
     return others if len(others) <= _MANY else ()
 
 
 def _listed(value: str) -> Sequence[str]:
-    """The single addresses of a list, cut at commas outside of quoted strings."""
+    """The single addresses of a list, cut at commas outside of quoted strings; those of a group too (RFC 5322, 3.4)."""
     parts: list[str] = [""]
     quoted = False
     for char in value:
         quoted ^= char == '"'
-        if char == "," and not quoted:
+        if char in ",;" and not quoted:
             parts.append("")
+        elif char == ":" and not quoted:
+            parts[-1] = ""  # what came before is the group's name
         else:
             parts[-1] += char
     return parts

@@ -55,9 +55,13 @@ async def submit(
     login: Login,
     envelope: Envelope | None,
     limit: Callable[[int], None],
+    *,
+    patient: bool = True,
 ) -> str | None:
     """Hand a mail over; without one only log in. Recipients that were refused beside others are returned as a note.
 
+    The first recipient is who is answered: without him nobody gets the mail. Whoever else is put off (4yz: greylisting, a
+    full mailbox) is waited for as long as the caller is `patient`, and all get it then; after that he is left out.
     limit: is told how many bytes of a mail the server takes, when it says so.
 
     Raises `Unauthorized`, `Unreachable`, `NotTaken`, `Rejected`, `OutcomeUnknown`.
@@ -83,7 +87,7 @@ async def submit(
         if most.isdecimal() and 0 < int(most) < envelope.content.size:
             raise Rejected(f"The SMTP server takes no mail over {in_words(int(most))}.")
         with _before_content("take the mail", server.host):
-            refused = await _announce(smtp, envelope)
+            refused = await _announce(smtp, envelope, patient=patient)
         await _hand_over(smtp, envelope.content, server.timeout)
         return f"not sent to {', '.join(refused)}" if refused else None
     finally:
@@ -100,8 +104,8 @@ async def _log_in(smtp: SMTP, login: Login) -> None:
         await smtp.login(login.user, login.secret)
 
 
-async def _announce(smtp: SMTP, envelope: Envelope) -> list[str]:
-    """MAIL and RCPT; those that were refused, when others were not."""
+async def _announce(smtp: SMTP, envelope: Envelope, *, patient: bool) -> list[str]:
+    """MAIL and RCPT; those that were refused, when the mail goes to others all the same."""
     sized = smtp.supports_extension("size")  # https://www.rfc-editor.org/rfc/rfc1870
     await smtp.mail(envelope.sender, options=[f"SIZE={envelope.content.size}"] if sized else [])
     errors: dict[str, SMTPRecipientRefused] = {}
@@ -110,8 +114,9 @@ async def _announce(smtp: SMTP, envelope: Envelope) -> list[str]:
             await smtp.rcpt(recipient)
         except SMTPRecipientRefused as e:
             errors[recipient] = e
-    if len(errors) == len(envelope.recipients):
-        raise errors[envelope.recipients[0]]
+    waited_for = [e for e in errors.values() if patient and e.code // 100 == 4]
+    if (first := errors.get(envelope.recipients[0])) is not None or waited_for:
+        raise first or waited_for[0]
     return list(errors)
 
 

@@ -71,6 +71,36 @@ async def test_EM_34_who_is_refused_beside_others_is_noted(post: Post) -> None:
     assert [m.recipients for m in post.smtp.sent] == [("ana@far.test",)]
 
 
+@pytest.mark.parametrize("put_off", ["ana@far.test", "jo@far.test"])
+async def test_EM_34_all_wait_for_one_who_is_put_off_and_get_it_once(post: Post, put_off: str) -> None:
+    target = Target("email", "ana@far.test", None, Answers("ana@far.test", cc=("jo@far.test",)).to_json())
+    post.smtp.faults.add("RCPT", Fault("status", 450, "4.2.0 later", match={"to": put_off}, times=2))
+    for _ in range(2):
+        with pytest.raises(NotTaken):
+            await send(post, "both", "k", target)
+    assert (await send(post, "both", "k", target)).note is None
+    assert [m.recipients for m in post.smtp.sent] == [("ana@far.test", "jo@far.test")]
+
+
+async def test_EM_34_nobody_waits_for_ever_but_for_the_one_who_asked(post: Post) -> None:
+    target = Target("email", "ana@far.test", None, Answers("ana@far.test", cc=("jo@far.test",)).to_json())
+    post.smtp.faults.add("RCPT", Fault("status", 452, "4.2.2 full", match={"to": "jo@far.test"}, times=99))
+    waited = 0.0
+    while waited < 3600:
+        try:
+            receipt = await send(post, "both", "k", target)
+        except NotTaken as e:
+            waited += e.retry_after or 0.0
+        else:
+            break
+    assert receipt.note == "not sent to jo@far.test"
+    assert 600 < waited < 1200
+    post.smtp.faults.add("RCPT", Fault("status", 550, "5.1.1 gone", match={"to": "ana@far.test"}, times=99))
+    with pytest.raises(Rejected, match="gone"):
+        await send(post, "both", "l", target)
+    assert [m.recipients for m in post.smtp.sent] == [("ana@far.test",)]
+
+
 async def test_EM_35_a_connection_that_went_away_costs_nothing(post: Post) -> None:
     await send(post, "one", "k1")
     await post.smtp.stop()
