@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from gateway import outbox
+from gateway import letters, outbox
+from gateway.handlers.letters import operations
+from gateway.handlers.running import Running
 from gateway.outbound import Outbound
+from hermes.errors import Rejected
 from hermes.events import Target
 from hermes.testing import FakeAdapter
 from tests.gatewayrig import message, rig
@@ -46,6 +51,24 @@ async def test_a_message_to_send_whose_caller_hangs_up_while_it_is_stored_is_sen
         sending.cancel()
         await asyncio.wait([sending])
         assert await g.answered(1) == ["hello"]
+
+
+@pytest.mark.parametrize("turns", range(2, 9))
+async def test_a_dead_letter_whose_caller_hangs_up_while_it_is_stored_is_tried_again(
+    tmp_path: Path, turns: int
+) -> None:
+    adapter = FakeAdapter(failures=[Rejected("the chat is closed")])
+    async with rig(tmp_path / "home", adapter=adapter) as g:
+        await g.send("hello")
+        while not (found := await letters.listed(g.core.store, 1)):
+            await _turns(turns)
+        retry = operations(cast("Running", SimpleNamespace(core=g.core)))["letters.retry"]
+        retrying = asyncio.ensure_future(retry({"letters": [found[0].id]}))
+        while not await g.rows("SELECT 1 FROM outbox WHERE state = 'queued'") and not retrying.done():
+            await _turns(turns)
+        retrying.cancel()
+        await asyncio.wait([retrying])
+        assert await g.answered(1) == ["echo: hello"]
 
 
 @pytest.mark.parametrize("turns", range(10))
