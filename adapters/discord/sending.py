@@ -111,7 +111,7 @@ def thread_body(name: str) -> dict[str, Any]:
 
 def is_for_buttons(refused: Refused) -> bool:
     """Whether it was refused for the buttons under it."""
-    return refused.code == _INVALID_FORM and '"components"' in str(refused)
+    return refused.code == _INVALID_FORM and "components" in str(refused)
 
 
 def is_bad_reference(refused: Refused) -> bool:
