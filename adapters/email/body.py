@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from email.message import Message
+from itertools import islice
 
 from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, is_file, is_shown
 from adapters.email.headers import decoded_bytes, param, text_of
@@ -187,7 +188,7 @@ def _rich(html: str, reading: _Reading) -> str:
 
 def _without_uu(data: bytes, part: Message, reading: _Reading, section: str) -> bytes:
     """A text without the files in it, which are noted."""
-    blocks = list(uu_blocks(data))
+    blocks = list(islice(uu_blocks(data), max(0, _PARTS - len(reading.body.files))))
     reading.body.files += files_of_uu(blocks, part, section)
     ends = [0, *(block.end for block in blocks)]
     starts = [*(block.start for block in blocks), len(data)]
@@ -212,23 +213,23 @@ def _charset(part: Message) -> str:
 def unflowed(text: str, *, delsp: bool) -> str:
     """Text whose lines were broken for transport, with those lines joined again: RFC 3676, section 4."""
     done: list[str] = []
-    depth, paragraph = 0, None
+    depth = 0
+    paragraph: list[str] = []  # joined once: each line would copy all before it
     for line in text.split("\n"):
         bare = line.lstrip(">")
         marks = len(line) - len(bare)
         bare = bare.removeprefix(" ")
-        if paragraph is not None and (marks != depth or bare == "-- "):
-            done.append(_quoted(depth, paragraph))
-            paragraph = None
+        if paragraph and (marks != depth or bare == "-- "):
+            done.append(_quoted(depth, "".join(paragraph)))
+            paragraph.clear()
         depth = marks
-        joined = bare if paragraph is None else paragraph + bare
-        if bare.endswith(" ") and bare != "-- ":
-            paragraph = joined[:-1] if delsp else joined
-            continue
-        done.append(_quoted(depth, joined))
-        paragraph = None
-    if paragraph is not None:
-        done.append(_quoted(depth, paragraph))
+        flows = bare.endswith(" ") and bare != "-- "
+        paragraph.append(bare[:-1] if flows and delsp else bare)
+        if not flows:
+            done.append(_quoted(depth, "".join(paragraph)))
+            paragraph.clear()
+    if paragraph:
+        done.append(_quoted(depth, "".join(paragraph)))
     return "\n".join(done)
 
 

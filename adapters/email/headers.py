@@ -82,10 +82,18 @@ def decoded_bytes(data: bytes, charset: str) -> str:
         (_MEANT.get(label, label), "replace"),
     ):
         try:
-            return data.decode(name, errors)
+            text = data.decode(name, errors)
         except (LookupError, ValueError):
             continue
+        if not _is_guess(text):
+            return text
     return data.decode("cp1252", "replace")
+
+
+def _is_guess(text: str) -> bool:
+    """Whether most of what is no ASCII could not be read: the label is wrong, not a byte."""
+    bad = text.count("\ufffd")
+    return bad > 0 and 2 * bad > sum(char > "\x7f" for char in text)
 
 
 def _strict(label: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 
+from adapters.email.addresses import base_address
 from hermes.config import Rate
 from hermes.events import Event, Ignored, Parsed
 
@@ -26,7 +27,8 @@ class LoopGuard:
         """The item, or why it is not answered: silently, since a notice would keep the loop alive. at: when it came."""
         if not isinstance(item, Event):
             return item
-        who = item.sender.id  # a forged mail does not count against the one it claims to be from
+        # A forged mail does not count against the one it claims to be from, and a machine may write from a +tag for each.
+        who = base_address(item.sender.id)
         mail = (at, item.dedupe_key)
         places = (("thread", who, item.thread or ""), ("sender", who))
         for place in places:

@@ -15,6 +15,8 @@ __all__ = ["read_mail"]
 _FIELD = 16_384
 _CONTENT, _PARAMETERS = 4_096, 64
 """Characters and parameters of a field that says what a part is."""
+_FIELDS = 2_000
+"""Fields of a head: each look for one goes through all of them."""
 
 
 class _Bounded(Compat32):
@@ -27,10 +29,26 @@ class _Bounded(Compat32):
         # Who wrote a mail must not hang on where we cut: what stands behind would be a second address to others.
         return name, value if name.lower() == "from" else value[:_FIELD]
 
+    def header_fetch_parse(self, name: str, value: str) -> str:  # noqa: ARG002  the policy's own form
+        """Bytes that are no ASCII: UTF-8 (RFC 6532), or what programs write that know nothing of either."""
+        raw = value.encode("utf-8", "surrogateescape")
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return raw.decode("cp1252", "replace")
+
+
+class _Part(Message):
+    """A mail or a part of it, with a bound for its fields; a second From may stand behind others."""
+
+    def set_raw(self, name: str, value: str) -> None:
+        if len(self) < _FIELDS or (name.lower() == "from" and len(self) < 2 * _FIELDS):
+            super().set_raw(name, value)
+
 
 _POLICY = _Bounded()
 
 
 def read_mail(raw: bytes) -> Message:
     """The mail. Raises what the standard library raises."""
-    return message_from_bytes(raw, policy=_POLICY)
+    return message_from_bytes(raw, _Part, policy=_POLICY)

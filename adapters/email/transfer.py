@@ -15,8 +15,9 @@ __all__ = ["Decoder", "UUBlock", "decoder", "uu_blocks"]
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _NO_BASE64 = bytes(set(range(256)) - set(_BASE64))
 _LONGEST_LINE = 100_000
+# Nothing is tried twice (`++`): without an end, the way back through millions of lines took gigabytes.
 _UU = re.compile(
-    rb"^begin [0-7]{3,4} ([^\r\n]{1,200})\r?\n((?:[ -`]{1,90}\r?\n)+)end[ \t]*\r?$", re.MULTILINE
+    rb"^begin [0-7]{3,4} ([^\r\n]{1,200})\r?\n((?:[ -`]{1,90}+\r?\n)++)end[ \t]*\r?$", re.MULTILINE
 )
 
 

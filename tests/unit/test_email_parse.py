@@ -155,6 +155,14 @@ def test_what_gathered_in_a_long_absence_is_no_loop() -> None:
     assert answered(guard, letters(30, "b"), 1e6, 60) == [True] * 20 + [False] * 10
 
 
+def test_a_machine_that_writes_from_a_tag_for_each_mail_is_one() -> None:
+    guard = LoopGuard(Rate(3, 3600), None)
+    tagged = [
+        event(mail(From=f"desk+{n}@far.test", Message_ID=f"<{n}@x>", In_Reply_To="<a@y>")) for n in range(4)
+    ]
+    assert answered(guard, tagged, 0, 1) == [True, True, True, False]
+
+
 def test_a_mail_that_is_read_again_counts_once() -> None:
     guard = LoopGuard(Rate(3, 3600), Rate(3, 3600))
     mails = letters(3, "a")

@@ -1,6 +1,7 @@
 """What a mail says: its text without quotation and signature, in any charset, and the names of its files."""
 
 import base64
+import time
 
 import pytest
 
@@ -10,7 +11,8 @@ from adapters.email.hypertext import text_of_html
 from adapters.email.parse import Reading, Seen, own_addresses, parse_mail
 from adapters.email.quoting import cut
 from adapters.email.slim import slimmed
-from hermes.events import Event
+from adapters.email.transfer import uu_blocks
+from hermes.events import Event, Unparsable
 from tests.integration.mail_desk import mail
 
 READING = Reading("email", "bot@x.test", own_addresses("bot@x.test", ()))
@@ -155,6 +157,13 @@ def test_EM_29_spaces_and_depths_of_flowed_text() -> None:
     assert unflowed("a \n\nb", delsp=False) == "a \nb"
 
 
+def test_flowed_text_and_files_without_an_end_cost_what_their_length_says() -> None:
+    begun = time.process_time()
+    assert unflowed("a \n" * 200_000, delsp=True) == "a" * 200_000
+    assert list(uu_blocks(b"begin 644 A\n" + b"#A\n" * 200_000)) == []
+    assert time.process_time() - begun < 3
+
+
 # --- HTML --------------------------------------------------------------------------------------------
 
 
@@ -220,6 +229,23 @@ def test_EM_13_encoded_words_are_joined_without_a_space() -> None:
     assert decoded("=?utf-8?B?w4TDlg==?= =?utf-8?Q?_und_=C3=BC?=") == "ÄÖ und ü"
     assert decoded("=?bogus?B?w4TDlg==?= x") == "ÄÖ x"
     assert decoded("=?utf-8?B?w4TDl?= =?x") == "=?utf-8?B?w4TDl?= =?x"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252"])
+def test_EM_13_letters_in_a_head_are_read_as_they_were_written(charset: str) -> None:
+    head = "From: Jürgen <jue@bücher.test>\r\nSubject: Grüße\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
+    file = (
+        "--b\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment; filename=übung.pdf\r\n\r\nx"
+    )
+    found = event((head + file + "\r\n--b--\r\n").encode(charset))
+    assert (found.text, found.sender.name) == ("Subject: Grüße", "Jürgen")
+    assert found.sender.id == "jue@xn--bcher-kva.test"
+    assert [file.name for file in found.attachments] == ["übung.pdf"]
+
+
+def test_EM_11_a_wrong_label_is_seen_and_a_wrong_byte_is_no_wrong_label() -> None:
+    assert event(raw("Grüße, jä".encode("latin-1"), "text/plain; charset=utf-8")).text == "Grüße, jä"
+    assert event(raw("Grüße, jä".encode() + b"\xff", "text/plain; charset=utf-8")).text == "Grüße, jä\ufffd"
 
 
 def test_EM_14_a_part_is_decoded_with_its_own_charset() -> None:
@@ -316,3 +342,13 @@ def test_parts_without_end_are_read_to_a_bound() -> None:
     assert parse_mail(Seen(b"From: ana@far.test\r\n" + deep, len(deep)), None, READING) is not None
     wide = parts(TEXT, *[attached("Content-Disposition: attachment; filename=x.pdf")] * 1000)
     assert len(event(wide).attachments) <= 201
+
+
+def test_fields_without_end_are_read_to_a_bound_and_a_second_sender_behind_them_is_seen() -> None:
+    begun = time.process_time()
+    many = b"a:\r\n" * 20_000
+    found = parse_mail(Seen(b"From: ana@far.test\r\n" + many + b"\r\nhi", 9), None, READING)
+    assert isinstance(found, Event)
+    two = b"From: ana@far.test\r\n" + many + b"From: jo@far.test\r\n\r\nhi"
+    assert isinstance(parse_mail(Seen(two, len(two)), None, READING), Unparsable)
+    assert time.process_time() - begun < 2
