@@ -101,6 +101,7 @@ def _event(
     edited = integer(message, "edit_date") if "edit_date" in message else ""
     files = attachments(message)
     words = said.text or ("" if files else worded(message))
+    is_own = "forward_origin" not in message  # else somebody else's words are passed on
     return Event(
         platform="telegram",
         instance=reading.instance,
@@ -113,7 +114,9 @@ def _event(
         thread=thread,
         message_id=str(number),
         quoted=quoted(message),
-        addressed=said.to_us or answers_us(message, reading.account) or _is_free(message, kind, reading),
+        addressed=(said.to_us and is_own)
+        or answers_us(message, reading.account)
+        or _is_free(message, kind, reading),
         reply_to=(reading.target(kind, chat, thread, number),),
         private_notice=kind == "direct",
         unsupported=None if words or files else named(message),
@@ -121,6 +124,7 @@ def _event(
         attachments=(*files, *files_answered(message, reading.account)),
         album=text(message, "media_group_id") or None,
         chat_name=chat_name(place),
+        command_text=is_own,
     )
 
 

@@ -46,6 +46,16 @@ def in_group(text: str, *entities: dict[str, Any], **fields: Any) -> dict[str, A
     return message(text, chat=GROUP, entities=list(entities), **fields)
 
 
+def test_what_is_passed_on_gives_no_command_and_addresses_nobody() -> None:
+    origin = {"type": "user", "date": 1, "sender_user": {"id": 99, "is_bot": False, "first_name": "Eve"}}
+    passed_on = event(message("/sethome", forward_origin=origin))
+    assert (passed_on.text, passed_on.command_text, passed_on.addressed) == ("/sethome", False, True)
+    assert event(message("/sethome")).command_text
+    text = "@mybot look"
+    said = [event(in_group(text, mention(text, "@mybot"), **f)) for f in ({}, {"forward_origin": origin})]
+    assert [e.addressed for e in said] == [True, False]
+
+
 # -- a private chat ----------------------------------------------------------------------------------
 
 
