@@ -101,6 +101,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         # What stands in a message in the place of a file, for the model.
         "file_large": "The file {name} was not taken: it is larger than {limit}.",
         "file_empty": "The file {name} is empty.",
+        "file_quota": "The file {name} was not taken: the files that are kept here take all the room that they may.",
         "file_room": "The file {name} was not taken: there is no room on the disk.",
         "file_gone": "The file {name} could not be had from the platform ({why}).",
         "file_unreachable": "The file {name} could not be fetched: the platform did not give it out.",
@@ -187,6 +188,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "long_reply": "(Die ganze Antwort steht in der Datei.)",
         "file_large": "Die Datei {name} wurde nicht angenommen: sie ist größer als {limit}.",
         "file_empty": "Die Datei {name} ist leer.",
+        "file_quota": "Die Datei {name} wurde nicht angenommen: die Dateien hier füllen schon den Platz, den sie haben dürfen.",
         "file_room": "Die Datei {name} wurde nicht angenommen: auf dem Datenträger ist kein Platz.",
         "file_gone": "Die Datei {name} war von der Plattform nicht zu bekommen ({why}).",
         "file_unreachable": "Die Datei {name} war nicht zu holen: die Plattform hat sie nicht herausgegeben.",

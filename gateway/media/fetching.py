@@ -173,7 +173,8 @@ class Fetching:
         if attachment.size is not None and attachment.size > rules.largest:
             raise _too_large(rules)
         if not await self._keeping.has_room():
-            raise _NotHad("file_room")
+            log.warning("media.over_quota")
+            raise _NotHad("file_quota")
         try:
             async with asyncio.timeout(_LONGEST):
                 file = await self._tried(fetcher, row.event, attachment, rules)

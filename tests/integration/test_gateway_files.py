@@ -383,6 +383,20 @@ async def test_housekeeping_removes_what_nothing_names_and_the_model_is_told(tmp
         assert g.model.requests[1].messages[0].text == "look\n\n[The picture cat.png is no longer kept.]"
 
 
+async def test_over_twice_the_quota_no_file_comes_and_nobody_blames_the_disk(tmp_path: Path) -> None:
+    shelf = {name: PNG + name.encode() for name in ("one", "two", "six")}
+    config = OPEN + f"media: {{quota: {len(PNG) + 2}}}\n"
+    async with rig(tmp_path / "home", adapter=Shelf(shelf=shelf), config=config) as g:
+        with capture_logs() as logs:
+            for count, name in enumerate(shelf, 1):
+                await g.send("look", attachments=(image(name),))
+                await g.answered(count)
+        text, files = asked(g)
+        assert len(files) == 0
+        assert "six.png was not taken: the files that are kept here take all the room that they may.]" in text
+        assert [e["log_level"] for e in logs if e["event"] == "media.over_quota"] == ["warning"]
+
+
 async def test_a_waiting_message_holds_its_files(tmp_path: Path) -> None:
     adapter = Shelf(shelf={"cat": PNG})
     model = ScriptedModel([Answer("later", gate=asyncio.Event())])
