@@ -20,7 +20,7 @@ from adapters.email.tnef import read_tnef
 from adapters.email.transfer import uu_blocks
 from hermes.messages import scrub_surrogates
 
-__all__ = ["Body", "mail_text", "read_body", "unflowed"]
+__all__ = ["Body", "mail_text", "note_of", "read_body", "unflowed"]
 
 _PARTS = 200
 _DEPTH = 20
@@ -38,14 +38,15 @@ _SEALED = {
 class Body:
     """text: all of it, with what it quotes. html: some of it was written in HTML alone.
 
-    sealed: what cannot be opened here. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in
-    a winmail.dat.
+    sealed: what cannot be opened here. left_out: there are more parts or levels than are read. shown: the pictures that the
+    HTML shows; `None` without HTML. packed: the text in a winmail.dat.
     """
 
     text: str = ""
     files: list[MailFile] = field(default_factory=list)
     html: bool = False
     sealed: str = ""
+    left_out: bool = False
     shown: set[str] | None = None
     packed: str = ""
 
@@ -83,12 +84,16 @@ def _texts(part: Message, reading: _Reading, depth: int, section: str) -> Iterat
     kind = part.get_content_type()
     body = reading.body
     if depth > _DEPTH or len(body.files) > _PARTS:
+        body.left_out = True
         return
     if kind in _SEALED:
         body.sealed = _SEALED[kind]
         return
     if kind == "message/rfc822" and section:
         _attached_mail(part, reading, depth, section)
+        return
+    if kind == "message/rfc822" and (inner := _inner(part)) is not None:
+        yield from _texts(inner, reading, depth + 1, "1" if inner.is_multipart() else "1.1")
         return
     if part.is_multipart():
         yield from _multipart(part, kind, reading, depth, section)
@@ -119,14 +124,29 @@ def _file(part: Message, kind: str, reading: _Reading, section: str) -> None:
 def _attached_mail(part: Message, reading: _Reading, depth: int, section: str) -> None:
     """A mail in a mail is a file, whose text is what it says (`mail_text`); its files are files of their own."""
     reading.body.files.append(file_of(part, "message/rfc822", section, exact=False))
-    payload = part.get_payload()
-    inner = payload[0] if isinstance(payload, list) and payload else None
-    if isinstance(inner, Message):
+    inner = _inner(part)
+    if inner is not None:
         place = section if inner.is_multipart() else f"{section}.1"
         apart = replace(reading, silent=True, body=Body())
         list(_texts(inner, apart, depth + 1, place))
         room = max(0, _PARTS - len(reading.body.files))
         reading.body.files += [file for file in apart.body.files if is_shown(file, apart.body.shown)][:room]
+
+
+def _inner(part: Message) -> Message | None:
+    payload = part.get_payload()
+    inner = payload[0] if isinstance(payload, list) and payload else None
+    return inner if isinstance(inner, Message) else None
+
+
+def note_of(body: Body) -> str:
+    """What to say of parts that were not read, where others were; may be empty."""
+    notes = []
+    if body.left_out:
+        notes.append("(This mail has too many parts or levels; I only see some of them.)")
+    if body.sealed and (body.text or body.files):
+        notes.append(f"(A part of this is {body.sealed}, which I cannot open.)")
+    return "\n".join(notes)
 
 
 def mail_text(raw: bytes) -> str:
@@ -135,12 +155,15 @@ def mail_text(raw: bytes) -> str:
     body = read_body(message, keep_quotes=True, exact=False)
     head = {name: scrub_surrogates(text_of(message, name)) for name in ("From", "To", "Date", "Subject")}
     lines = "\n".join(f"{name}: {value}" for name, value in head.items() if value)
-    return f"{lines}\n\n{body.text or body.packed or body.sealed}".strip()
+    said = body.text or body.packed or body.sealed
+    return "\n\n".join(part for part in (lines, said, note_of(body)) if part).strip()
 
 
 def _multipart(part: Message, kind: str, reading: _Reading, depth: int, section: str) -> Iterator[str]:
     payload = part.get_payload()
-    parts = [p for p in payload[:_PARTS] if isinstance(p, Message)] if isinstance(payload, list) else []
+    children = payload if isinstance(payload, list) else []
+    reading.body.left_out |= len(children) > _PARTS
+    parts = [p for p in children[:_PARTS] if isinstance(p, Message)]
     numbered = [(child, f"{section}.{n}".lstrip(".")) for n, child in enumerate(parts, 1)]
     if kind == "multipart/alternative":
         yield from _best(numbered, reading, depth)

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from adapters.email.addresses import base_address, canonical, domain_of, single_address
 from adapters.email.automatic import machine_mail
-from adapters.email.body import Body, read_body
+from adapters.email.body import Body, note_of, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
 from adapters.email.outline import completed
 from adapters.email.places import MailPlace
@@ -26,7 +26,8 @@ from hermes.messages import scrub_surrogates
 
 __all__ = ["Answers", "Reading", "Seen", "own_addresses", "parse_mail"]
 
-_RAW = 64 * 1024
+_RAW = 4096
+"""Bytes that are kept of a mail that cannot be read: anybody can send many, and each lies in the mailbox."""
 _QUOTED = 2000  # characters of what a mail quotes that are kept with the event
 _NAME = 100
 _SUBJECT = 300
@@ -254,10 +255,11 @@ def _listed(value: str) -> Sequence[str]:
 
 
 def _missing(body: Body, seen: Seen) -> str:
-    """A note about what of a huge mail was not seen."""
-    if seen.size <= len(seen.raw) or not (body.text or body.files):
-        return ""
-    return f"(This mail has {in_words(seen.size)}; of its text I only see the beginning.)"
+    """A note about what of a mail was not seen."""
+    notes = [note_of(body)]
+    if seen.size > len(seen.raw) and (body.text or body.files):
+        notes.append(f"(This mail has {in_words(seen.size)}; of its text I only see the beginning.)")
+    return "\n".join(note for note in notes if note)
 
 
 def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) -> str:
@@ -265,7 +267,7 @@ def _said(text: str, subject: str, body: Body, *, is_new: bool, missing: str) ->
     text = text.strip()
     if text.startswith("/"):
         return text
-    if body.sealed and not text:
+    if body.sealed and not text and not body.files:
         return ""
     if is_new and subject:
         alone = not text and not body.files

@@ -286,6 +286,31 @@ def test_what_cannot_be_opened_is_said() -> None:
     assert event(sent(smime)).unsupported == "a mail in S/MIME form"
 
 
+def test_what_of_a_mail_is_not_read_is_said() -> None:
+    pgp = several("encrypted", "e", b"Content-Type: application/pgp-encrypted\r\n\r\nVersion: 1", text("xx"))
+    footer = event(sent(several("mixed", "b", pgp, text("ACME Inc."))))
+    assert footer.text.endswith("ACME Inc.\n\n(A part of this is an encrypted mail, which I cannot open.)")
+    many = event(sent(several("mixed", "b", *[text(f"part {n}.") for n in range(300)])))
+    assert many.text.endswith(
+        "part 199.\n\n(This mail has too many parts or levels; I only see some of them.)"
+    )
+    deep = text("deep")
+    for level in range(30):
+        deep = several("mixed", f"b{level}", deep)
+    assert "too many parts or levels" in event(sent(deep)).text
+    assert "too many parts or levels" in mail_text(sent(deep))
+
+
+@pytest.mark.parametrize(("boundary", "number"), [(None, "1.1"), ("b", "1.1"), ("two", "1.2")])
+def test_files_of_a_mail_that_is_a_mail_have_their_places(boundary: str | None, number: str) -> None:
+    file = part(b"a,b", "text/csv", "Content-Disposition: attachment; filename=a.csv")
+    inner = {None: file, "b": several("mixed", "b", file), "two": several("mixed", "b", text("x"), file)}[
+        boundary
+    ]
+    (found,) = event(sent(b"Content-Type: message/rfc822\r\n\r\nFrom: jo@far.test\r\n" + inner)).attachments
+    assert (found.name, place(found).part) == ("a.csv", number)
+
+
 def test_a_part_without_a_boundary_is_text() -> None:
     assert event(sent(b"Content-Type: multipart/mixed\r\n\r\nall there is")).text == "all there is"
 
