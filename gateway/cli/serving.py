@@ -20,10 +20,13 @@ def serve_here(only: str | None = None, ready_fd: int | None = None) -> int:
 
     `ready_fd`: a pipe to tell when ready; -1: detached, but nobody waits any longer.
     """
+    from gateway.cli.loop import end_if_busy
+
     code = _serve(Home(default_home()), only, ready_fd)
     if code == EXIT_RESTART and "NOTIFY_SOCKET" not in os.environ:  # no service manager will start us again
         words = ["gateway", "run", *(["--gateway", only] if only else [])]
         _start_again([*words, *([] if ready_fd is None else ["--ready-fd", "-1"])])
+    end_if_busy(code)
     return code
 
 
@@ -36,11 +39,11 @@ def _serve(home: Home, only: str | None, ready_fd: int | None) -> int:
     import_aiohttp()
     from gateway.app import RunOptions, serve
     from gateway.cli.detach import ready_notice
-    from gateway.cli.loop import run as run_loop
+    from gateway.cli.loop import run_daemon
 
     notice = ready_notice(home, ready_fd) if ready_fd is not None and ready_fd >= 0 else None
     options = RunOptions(only=only, on_ready=notice, stderr_log=ready_fd is None)
-    return run_loop(serve(home, options), fast=True)
+    return run_daemon(serve(home, options))
 
 
 def _start_again(words: list[str]) -> None:
