@@ -13,7 +13,7 @@ FileKind = Literal["image", "audio", "voice", "video", "document"]
 
 def in_words(size: int) -> str:
     """A size for people: "25 MB", "1.5 kB", "999 bytes"."""
-    for unit, worth in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
+    for unit, worth in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
         if size >= worth:
             return f"{size / worth:,.1f}".removesuffix(".0") + f" {unit}"
     return f"{size} bytes"

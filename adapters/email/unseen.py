@@ -13,13 +13,11 @@ __all__ = ["declarations", "hidden_names", "is_tiny", "is_unseen"]
 _ZERO = r"0*(?:\.0*)?(?:px|pt|em|rem|ex|%|vh|vw)?"
 _TINY = re.compile(rf"{_ZERO}|0*(?:0|1|\.\d+|0\.\d+)(?:\.0*)?(?:px|pt)")
 _RELATIVE = re.compile(r".*(?:em|%|inherit|smaller|larger)")
-_FONT_SIZE = re.compile(r"(?:.*\s)?([\d.]+(?:px|pt|r?em|%)?)(?:\s*/.*|\s.*)")
+_SIZE = re.compile(r"[\d.]+(?:px|pt|r?em|%)?")
 _NO_SIZE = re.compile(_ZERO)
-_FAR = re.compile(r"-\d{3,}.*")
-_SHRUNK = re.compile(r".*\bscale[xy]?\(\s*0*(?:\.0*)?\s*[,)].*")
-_CLIPPED = re.compile(r"rect\(\s*[01]?(?:px)?(?:[\s,]+[01]?(?:px)?){3}\s*\)")
+_FAR = re.compile(r"-\d{3}")
+_SHRUNK = re.compile(r"\bscale[xy]?\(\s*+0*+(?:\.0*+)?\s*+[,)]")
 _NAME = re.compile(r"\w*([.#][\w-]+)")
-_IMPORTANT = re.compile(r"\s*!\s*important\Z")
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -27,8 +25,14 @@ def declarations(style: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for declaration in _without_comments(style).lower().split(";"):
         name, _, value = declaration.partition(":")
-        found[name.strip()] = _IMPORTANT.sub("", value.strip()[:200])
+        found[name.strip()] = _unimportant(value.strip()[:200])
     return found
+
+
+def _unimportant(value: str) -> str:
+    """The value without `!important`."""
+    before = value.removesuffix("important").rstrip()
+    return before[:-1].rstrip() if before != value and before.endswith("!") else value
 
 
 def _without_comments(css: str) -> str:
@@ -42,9 +46,9 @@ def is_unseen(style: Mapping[str, str]) -> bool:
         return True
     if style.get("mso-hide") == "all" or _is_zero(style.get("opacity")):
         return True
-    if _SHRUNK.fullmatch(style.get("transform", "")) or _CLIPPED.fullmatch(style.get("clip", "")):
+    if _SHRUNK.search(style.get("transform", "")) or _is_clipped(style.get("clip", "")):
         return True
-    if any(_FAR.fullmatch(style.get(side, "")) for side in ("left", "top", "right", "bottom", "text-indent")):
+    if any(_FAR.match(style.get(side, "")) for side in ("left", "top", "right", "bottom", "text-indent")):
         return True
     sizes = ("max-height", "height", "max-width", "width")
     return style.get("overflow") == "hidden" and any(_is_zero(style.get(size)) for size in sizes)
@@ -54,12 +58,26 @@ def _is_zero(value: str | None) -> bool:
     return bool(value) and value is not None and _NO_SIZE.fullmatch(value) is not None
 
 
+def _is_clipped(value: str) -> bool:
+    """Whether at most a point of an element is left, as of what is meant for screen readers alone."""
+    inner = value.removeprefix("rect(").removesuffix(")")
+    sides = inner.replace(",", " ").split()
+    return (
+        len(inner) == len(value) - 6 and len(sides) == 4 and all(s in ("0", "1", "0px", "1px") for s in sides)
+    )
+
+
+def _short_size(font: str) -> str | None:
+    """The size in a `font`, which is followed by the letters' name."""
+    words = font.replace("/", " / ").split()
+    return next((word for word in reversed(words[:-1]) if _SIZE.fullmatch(word)), None)
+
+
 def is_tiny(style: Mapping[str, str]) -> bool | None:
     """Whether the letters have no size to be read at; `None`: they have that of what is around."""
     size = style.get("font-size")
     if size is None:
-        short = _FONT_SIZE.fullmatch(style.get("font", ""))
-        size = short[1] if short else None
+        size = _short_size(style.get("font", ""))
     if not size:
         return None
     if _TINY.fullmatch(size):

@@ -74,6 +74,6 @@ def _joins_letters(text: str, at: int, floor: int) -> bool:
     for before in reversed(text[max(floor, at - 4) : at]):
         if unicodedata.combining(before) == _VIRAMA:
             return True
-        if not unicodedata.combining(before) and before not in _TAILS:
+        if not unicodedata.combining(before) and not _extends(before):
             return False
     return False

@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
@@ -24,6 +24,8 @@ def ends(text: str) -> set[int]:
 
 
 @given(texts)
+@example("\u094d\U0001f3fd\u0915")
+@example("\u0915\u094d\ufe0f\u0915")
 def test_each_place_for_a_cut_is_the_end_of_a_character(text: str) -> None:
     assert {at for at in range(len(text) + 1) if is_boundary(text, at)} <= ends(text)
 

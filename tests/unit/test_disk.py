@@ -91,6 +91,6 @@ def test_status_fits_eighty_columns() -> None:
     }
     lines = describe(status)
     assert max(map(len, lines)) < 80
-    assert "database 123 MB" in " ".join(lines)
-    assert "50.0 GB of 1000.0 GB" in " ".join(lines)
+    assert "database 123.5 MB" in " ".join(lines)
+    assert "50 GB of 1 TB" in " ".join(lines)
     assert "schema gateway 9." in " ".join(lines)
