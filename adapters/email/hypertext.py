@@ -36,7 +36,8 @@ def shown_pictures(html: str, *, keep_quotes: bool) -> set[str]:
 def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
     """What a reader sees of a document. Hidden text is left out: it is where instructions are smuggled in.
 
-    by_hand: without the parser, and so with what is hidden and with what is quoted.
+    keep_quotes: mails that are quoted are no quotation, else they stand behind `> `. by_hand: without the parser, and so with
+    what is hidden and with quotations unmarked.
     """
     html = html[:_MOST]
     if by_hand:

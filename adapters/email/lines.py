@@ -52,6 +52,13 @@ class Lines:
             cell.done.pop()
         self._cells.append(cell.done)
 
+    def add_quote(self, quote: Lines) -> None:
+        """Lines of somebody else, marked as in plain text."""
+        self.end()
+        quote.end()
+        if quote.done:
+            self._add([f"> {line}" for line in quote.done])
+
     def _end_row(self) -> None:
         """Cells of one line each stand in one; others are columns of a layout, and are read one by one."""
         cells, self._cells = [cell for cell in self._cells if cell], []

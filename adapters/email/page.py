@@ -73,17 +73,21 @@ class TooDeep(ValueError):
 
 
 class _Open(NamedTuple):
-    """An element that is open. cell: the lines around it, where it is a cell."""
+    """An element that is open. cell, quote: the lines around it, where it is one."""
 
     block: bool
     apart: bool
     as_it_stands: bool
     tiny: bool
     cell: Lines | None = None
+    quote: Lines | None = None
 
 
 def lines_of(html: str, *, keep_quotes: bool) -> list[str]:
-    """The lines. keep_quotes: with the mails that are quoted. Raises `TooDeep` and lxml's errors."""
+    """The lines. keep_quotes: mails that are quoted stand there as the rest does, else behind `> ` as in plain text.
+
+    Raises `TooDeep` and lxml's errors.
+    """
     page = _Page(keep_quotes=keep_quotes)
     parser = etree.HTMLParser(target=page, encoding="utf-8")
     data = html.encode("utf-8", "replace")
@@ -100,7 +104,7 @@ class _Page:
 
     def __init__(self, *, keep_quotes: bool) -> None:
         self.lines = Lines()
-        self._keep_quotes = keep_quotes
+        self._marks_quotes = not keep_quotes
         self._open = [_Open(block=True, apart=False, as_it_stands=False, tiny=False)]
         self._cells = 0
         self._left_out = 0  # elements that are open, from the one on that is not read
@@ -115,12 +119,13 @@ class _Page:
         if tag == "style":
             self._rules = []
         style = declarations(attributes.get("style", ""))
-        if self._left_out or tag in _NO_TEXT or self._is_left_out(tag, attributes, style):
+        if self._left_out or tag in _NO_TEXT or self._is_left_out(attributes, style):
             self._left_out += 1
             return
         display = style.get("display", "")
         block = tag in _BLOCKS if not display else not display.startswith("inline") and display != "contents"
-        self._begin(tag, _Open(block, tag in _APART, self._stands(tag, style), self._is_tiny(style)))
+        element = _Open(block, tag in _APART, self._stands(tag, style), self._is_tiny(style))
+        self._begin(tag, element, quote=self._marks_quotes and _is_quote(tag, attributes))
         self._mark(tag, attributes)
 
     def end(self, tag: str) -> None:
@@ -150,17 +155,14 @@ class _Page:
     def close(self) -> None:
         """The page ends."""
 
-    def _is_left_out(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
-        classes = attributes.get("class", "").split()
-        if not self._keep_quotes and (
-            not _QUOTES.isdisjoint(classes) or (tag == "blockquote" and attributes.get("type") == "cite")
-        ):
-            return True
+    def _is_left_out(self, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
         if "hidden" in attributes or is_unseen(style):
             return True
         if not self._hidden:
             return False
-        names = {f".{name}" for name in classes} | {f"#{attributes.get('id', '')}"}
+        names = {f".{name}" for name in attributes.get("class", "").split()} | {
+            f"#{attributes.get('id', '')}"
+        }
         return not self._hidden.isdisjoint(names) and style.get("display", "none") == "none"
 
     def _stands(self, tag: str, style: Mapping[str, str]) -> bool:
@@ -173,8 +175,13 @@ class _Page:
         tiny = is_tiny(style)
         return self._open[-1].tiny if tiny is None else tiny
 
-    def _begin(self, tag: str, element: _Open) -> None:
-        if tag in ("td", "th") and self._cells < _CELLS:
+    def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:
+        if quote:  # the outermost alone: marks of many levels would be longer than the page
+            self._marks_quotes = False
+            self.lines.end()
+            element = element._replace(quote=self.lines)
+            self.lines = Lines()
+        elif tag in ("td", "th") and self._cells < _CELLS:
             self._cells += 1
             element = element._replace(block=False, cell=self.lines)
             self.lines = Lines()
@@ -185,7 +192,11 @@ class _Page:
         self._open.append(element)
 
     def _finish(self, element: _Open) -> None:
-        if element.cell is not None:
+        if element.quote is not None:
+            self._marks_quotes = True
+            element.quote.add_quote(self.lines)
+            self.lines = element.quote
+        elif element.cell is not None:
             self._cells -= 1
             element.cell.add_cell(self.lines)
             self.lines = element.cell
@@ -214,6 +225,11 @@ class _Page:
         number = _number(attributes.get("value"), number)
         self._lists[-1] = number + 1
         return f"{number}. "
+
+
+def _is_quote(tag: str, attributes: Mapping[str, str]) -> bool:
+    classes = attributes.get("class", "").split()
+    return not _QUOTES.isdisjoint(classes) or (tag == "blockquote" and attributes.get("type") == "cite")
 
 
 def _number(text: str | None, otherwise: int) -> int:

@@ -15,7 +15,7 @@ from adapters.email.body import Body, note_of, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
 from adapters.email.outline import completed
 from adapters.email.places import MailPlace
-from adapters.email.quoting import cut, is_forward, is_reply
+from adapters.email.quoting import cut, is_forward, is_reply, quotes
 from adapters.email.reader import read_mail
 from adapters.email.slim import slimmed
 from adapters.email.threads import is_ours, references, thread_mark
@@ -180,6 +180,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
         # What we said ourselves stands in the conversation already.
         quoted=None
         if any(is_ours(name, domain_of(reading.address)) for name in above)
+        and quotes(words.quoted, lambda address: reading.is_own(canonical(address) or ""))
         else words.quoted[:_QUOTED] or None,
         reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
         private_notice=genuine and not to_others,

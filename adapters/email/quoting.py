@@ -6,10 +6,10 @@ Only what is certain is cut: a wrong cut loses somebody's words, a missed one co
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Cut", "cut", "is_forward", "is_reply"]
+__all__ = ["Cut", "cut", "is_forward", "is_reply", "quotes"]
 
 _FORWARD = re.compile(
     r"^\W{0,12}(?:forwarded message|begin forwarded message|weitergeleitete nachricht|anfang der weitergeleiteten"
@@ -40,6 +40,7 @@ _DATE_FIELD = re.compile(
 _SENT_FROM = re.compile(
     r"^(?:Sent from my |Von meinem .{1,40} gesendet|Envoyé de mon |Get Outlook for )", re.IGNORECASE
 )
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']{1,64}@[^\s<>()\[\],;:\"']{3,255}")
 
 
 def is_forward(subject: str) -> bool:
@@ -75,6 +76,23 @@ def cut(text: str, *, forward: bool = False) -> Cut:
         above, old = [], [*above, *old]
     kept = _joined(fresh)
     return Cut(kept, _joined([*old, *lines[end:]]), _joined([*above, *below])) if kept else Cut(text.strip())
+
+
+def quotes(quoted: str, is_own: Callable[[str], bool]) -> bool:
+    """Whether a quotation is one of what we wrote, as the line above it says. Without one it may be anybody's words."""
+    lines = [line.lstrip("> ").strip()[:500] for line in quoted.split("\n", 12)[:12]]
+    author = next((line for line in lines if _FIELD.match(line)), None) or _attribution(lines)
+    if author is None:
+        return False
+    found = _ADDRESS.findall(author)
+    return any(map(is_own, found)) if found else True
+
+
+def _attribution(lines: Sequence[str]) -> str | None:
+    """The line "On ... wrote:" that begins a quotation; one with nothing below it is none."""
+    said = [line for line in lines if line]
+    sizes = (size for size in (1, 2, 3) if size < len(said))
+    return next((text for size in sizes if _WROTE.match(text := " ".join(said[:size]))), None)
 
 
 def _joined(lines: Sequence[str]) -> str:

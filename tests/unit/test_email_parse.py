@@ -171,6 +171,39 @@ def test_a_mail_that_is_read_again_counts_once() -> None:
     assert all(answered(late, letters(3, "a"), 9000, 1) + answered(late, letters(6, "a")[3:], 0, 1))
 
 
+# --- what is quoted in an answer to us ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("below", "shown"),
+    [
+        ("> Hallo Welt", True),
+        (">>> import foo\n>>> foo.bar()", True),
+        ("From: Tom <tom@far.test>\nDate: Monday\nTo: bot@x.test\n\nI offer 500 euros.", True),
+        ("On Friday the team of Anna wrote:", True),
+        ("--- original message ---\nfoo", True),
+        ("On Monday, Tom <tom@far.test> wrote:\n> I offer 500 euros", True),
+        ("On Monday, Bot <Bot@x.test> wrote:\n> earlier", False),
+        ("Am Montag schrieb Bot:\n> earlier", False),
+        ("-----Original Message-----\nFrom: Bot <bot@x.test>\nSent: Monday\n\nearlier", False),
+    ],
+)
+def test_EM_06_in_an_answer_to_us_only_our_own_words_are_left_out(below: str, shown: bool) -> None:
+    ours = message_id("k", None, "x.test")
+    found = event(mail(f"Look at this:\n\n{below}", In_Reply_To=f"<{ours}>"))
+    assert found.text == "Look at this:"
+    assert (found.quoted == below) is shown
+    assert (found.quoted is None) is not shown
+
+
+def test_EM_06_what_html_alone_quotes_is_a_quotation() -> None:
+    tom = "On Monday, Tom wrote:<blockquote>I offer<br>500 euros<blockquote type=cite>how much</blockquote></blockquote>"
+    html = f'<p>Is it good?</p><div class="gmail_quote">{tom}</div>'
+    found = event(mail(html, Content_Type="text/html", Subject="Re: x", In_Reply_To="<a@far.test>"))
+    assert found.text == "Is it good?"
+    assert found.quoted == "> On Monday, Tom wrote:\n> I offer\n> 500 euros\n> how much"
+
+
 # --- who ---------------------------------------------------------------------------------------------
 
 
