@@ -68,9 +68,10 @@ def _is_clipped(value: str) -> bool:
 
 
 def _short_size(font: str) -> str | None:
-    """The size in a `font`, which is followed by the letters' name."""
-    words = font.replace("/", " / ").split()
-    return next((word for word in reversed(words[:-1]) if _SIZE.fullmatch(word)), None)
+    """The size in a `font`, which is followed by the height of lines, behind a slash, and the letters' name."""
+    before, slash, _ = font.partition("/")
+    words = before.split() if slash else font.split()[:-1]
+    return next((word for word in reversed(words) if _SIZE.fullmatch(word)), None)
 
 
 def is_tiny(style: Mapping[str, str]) -> bool | None:
