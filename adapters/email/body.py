@@ -13,7 +13,7 @@ from itertools import islice
 
 from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, is_file, is_shown
 from adapters.email.headers import decoded_bytes, param, text_of
-from adapters.email.hypertext import shown_pictures, text_of_html
+from adapters.email.hypertext import shown_pictures, text_of_html, without_data
 from adapters.email.reader import read_mail
 from adapters.email.slim import slimmed
 from adapters.email.tnef import read_tnef
@@ -24,6 +24,8 @@ __all__ = ["Body", "mail_text", "note_of", "read_body", "unflowed"]
 
 _PARTS = 200
 _DEPTH = 20
+_MOST = 1_000_000
+"""Characters of a text that are taken apart: ten times what is answered."""
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -38,8 +40,8 @@ _SEALED = {
 class Body:
     """text: all of it, with what it quotes. html: some of it was written in HTML alone.
 
-    sealed: what cannot be opened here. left_out: there are more parts or levels than are read. shown: the pictures that the
-    HTML shows; `None` without HTML. packed: the text in a winmail.dat.
+    sealed: what cannot be opened here. left_out: there are more parts or levels than are read. cut: of a text only its
+    beginning is read. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in a winmail.dat.
     """
 
     text: str = ""
@@ -47,6 +49,7 @@ class Body:
     html: bool = False
     sealed: str = ""
     left_out: bool = False
+    cut: bool = False
     shown: set[str] | None = None
     packed: str = ""
 
@@ -144,6 +147,8 @@ def note_of(body: Body) -> str:
     notes = []
     if body.left_out:
         notes.append("(This mail has too many parts or levels; I only see some of them.)")
+    if body.cut:
+        notes.append("(It is very long; of its text I only see the beginning.)")
     if body.sealed and (body.text or body.files):
         notes.append(f"(A part of this is {body.sealed}, which I cannot open.)")
     return "\n".join(notes)
@@ -194,7 +199,9 @@ def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
     data = b"" if reading.silent else _data(part)
     if b"begin " in data:
         data = _without_uu(data, part, reading, section)
-    text = re.sub(r"\r\n?", "\n", decoded_bytes(data, _charset(part)))
+    text = decoded_bytes(data, _charset(part))
+    reading.body.cut |= len(text) > _MOST
+    text = re.sub(r"\r\n?", "\n", text[:_MOST])
     if param(part, "format").lower() == "flowed":
         return unflowed(text, delsp=param(part, "delsp").lower() == "yes")
     return text
@@ -202,10 +209,12 @@ def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
 
 def _rich(html: str, reading: _Reading) -> str:
     body = reading.body
+    html, whole = without_data(html)
     body.shown = (body.shown or set()) | shown_pictures(html, keep_quotes=reading.keep_quotes)
     if reading.silent:
         return ""
     body.html = True
+    body.cut |= not whole
     return text_of_html(html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
 
 

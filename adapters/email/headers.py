@@ -29,6 +29,8 @@ _LONGEST = 4_096
 """Characters: the standard library looks for each encoded word's end as far as the value goes."""
 _ID = re.compile(r"<([!-;=?-~]{1,300})>")
 _COMMENT = re.compile(r"\([^()]*\)")
+_NO_CHARSETS = frozenset(("punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"))
+"""Codecs that no mail is written in; the first takes the square of a text's length."""
 _CONTROL = re.compile("[\x00-\x1f\x7f\u0085\u2028\u2029]+")
 # Labels that are commonly wrong: what they say -> what the bytes are (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {
@@ -76,6 +78,8 @@ def decoded(value: str) -> str:
 def decoded_bytes(data: bytes, charset: str) -> str:
     """Text of bytes whose charset is what somebody says it is."""
     label = charset.strip().strip("\"'").lower()
+    if re.sub(r"[- ]", "_", label) in _NO_CHARSETS:
+        label = "us-ascii"
     for name, errors in (
         (_strict(label), "strict"),
         ("utf-8", "strict"),

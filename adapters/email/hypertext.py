@@ -10,9 +10,10 @@ from lxml import etree
 
 from adapters.email.page import TooDeep, lines_of
 
-__all__ = ["shown_pictures", "text_of_html"]
+__all__ = ["shown_pictures", "text_of_html", "without_data"]
 
 _MOST = 2_000_000
+_DATA = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+")
 _NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _UNREAD = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
@@ -22,6 +23,12 @@ _QUOTE_BEGINS = re.compile(
     r"|\bappendonsend\b|\bborder-top:\s?solid #(?:E1E1E1|B5C4DF)",
     re.IGNORECASE,
 )
+
+
+def without_data(html: str) -> tuple[str, bool]:
+    """As much of a document as is read, without the bulk of pictures that stand in it; and whether that is all."""
+    text = _DATA.sub("data:", html)
+    return text[:_MOST], len(text) <= _MOST
 
 
 def shown_pictures(html: str, *, keep_quotes: bool) -> set[str]:

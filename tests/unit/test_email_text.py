@@ -344,6 +344,18 @@ def test_parts_without_end_are_read_to_a_bound() -> None:
     assert len(event(wide).attachments) <= 201
 
 
+def test_of_a_text_beyond_all_bounds_the_beginning_is_read_and_that_is_said() -> None:
+    note = "(It is very long; of its text I only see the beginning.)"
+    begun = time.process_time()
+    for kind in ("text/plain; charset=punycode", "text/plain; format=flowed", "text/html"):
+        found = event(raw(b"so it is \r\n" * 300_000, kind))
+        assert found.text.startswith("so it is")
+        assert found.text.endswith(note)
+    assert time.process_time() - begun < 20
+    picture = b"<img src='data:image/png;base64," + b"QUJD" * 600_000 + b"'>"
+    assert event(raw(picture + b"<p>behind it</p>", "text/html")).text == "behind it"
+
+
 def test_fields_without_end_are_read_to_a_bound_and_a_second_sender_behind_them_is_seen() -> None:
     begun = time.process_time()
     many = b"a:\r\n" * 20_000
