@@ -199,6 +199,20 @@ async def test_EM_21_after_a_rebuild_new_mails_are_taken_and_old_ones_are_not(im
     assert len(desk.events) == 2
 
 
+async def test_what_came_one_by_one_in_an_absence_is_answered_and_what_came_at_once_is_a_loop(
+    imap: ScriptedImap,
+) -> None:
+    imap.mails = [
+        (n, mail(f"mail {n}", Message_ID=f"<{n}@far.test>", In_Reply_To="<a@far.test>")) for n in range(1, 31)
+    ]
+    for apart, taken in ((True, 30), (False, 20)):
+        desk = Watcher()
+        imap.hours_apart = apart
+        async with running(adapter(imap, first_start="all"), desk):
+            await desk.until(lambda: bool(desk.watermarks) and stored(desk)["uid"] == 30)  # noqa: B023
+        assert len(desk.events) == taken
+
+
 async def test_EM_20_a_dead_connection_is_noticed_when_waiting_is_renewed(imap: ScriptedImap) -> None:
     clock, desk = FakeClock(), Watcher()
     settings = scripted_settings(imap)

@@ -42,6 +42,7 @@ class ScriptedImap:
     pieces: int = 0
     commands: list[str] = field(default_factory=list)
     logins: int = 0
+    hours_apart: bool = False  # each mail came an hour after the one of the number before
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -232,9 +233,8 @@ class ScriptedImap:
     def _one(self, number: int, uid: int, content: bytes, *, with_body: bool) -> list[str | bytes]:
         if not with_body:
             size = self.size or len(content)
-            return [
-                f'* {number} FETCH (UID {uid} RFC822.SIZE {size} INTERNALDATE " 1-Dec-2026 10:00:00 +0000")'
-            ]
+            came = f"{1 + uid // 24:2}-Dec-2026 {uid % 24:02}" if self.hours_apart else " 1-Dec-2026 10"
+            return [f'* {number} FETCH (UID {uid} RFC822.SIZE {size} INTERNALDATE "{came}:00:00 +0000")']
         literal = [f"{{{len(content)}}}\r\n".encode(), content]
         match self.fetch:
             case "no literal once":
