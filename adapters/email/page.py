@@ -118,7 +118,7 @@ class _Page:
             raise TooDeep("elements")
         if tag == "style":
             self._rules = []
-        style = declarations(attributes.get("style", ""))
+        style = declarations(attributes["style"]) if "style" in attributes else {}
         if self._left_out or tag in _NO_TEXT or self._is_left_out(attributes, style):
             self._left_out += 1
             return
@@ -156,7 +156,7 @@ class _Page:
         """The page ends."""
 
     def _is_left_out(self, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
-        if "hidden" in attributes or is_unseen(style):
+        if "hidden" in attributes or (style and is_unseen(style)):
             return True
         if not self._hidden:
             return False
@@ -172,7 +172,7 @@ class _Page:
         return tag in _AS_IT_STANDS or self._open[-1].as_it_stands
 
     def _is_tiny(self, style: Mapping[str, str]) -> bool:
-        tiny = is_tiny(style)
+        tiny = is_tiny(style) if style else None
         return self._open[-1].tiny if tiny is None else tiny
 
     def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:

@@ -6,15 +6,20 @@ bound, far above what people and programs write. What stands behind it is left o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from email import message_from_bytes
 from email.message import Message
 from email.policy import Compat32
+from functools import partial
+from itertools import count
 
 __all__ = ["read_mail"]
 
 _FIELD = 16_384
 _CONTENT, _PARAMETERS = 4_096, 64
 """Characters and parameters of a field that says what a part is."""
+_MULTIPARTS = 50
+"""Parts that have parts: each line is compared with the ends of all that are open."""
 _FIELDS = 2_000
 """Fields of a head: each look for one goes through all of them."""
 
@@ -41,9 +46,17 @@ class _Bounded(Compat32):
 class _Part(Message):
     """A mail or a part of it, with a bound for its fields; a second From may stand behind others."""
 
+    def __init__(self, policy: Compat32, multiparts: Iterator[int]) -> None:
+        super().__init__(policy)
+        self._multiparts = multiparts
+
     def set_raw(self, name: str, value: str) -> None:
-        if len(self) < _FIELDS or (name.lower() == "from" and len(self) < 2 * _FIELDS):
-            super().set_raw(name, value)
+        if len(self) >= _FIELDS and not (name.lower() == "from" and len(self) < 2 * _FIELDS):
+            return
+        is_multipart = name.lower() == "content-type" and value.lstrip().lower().startswith("multipart/")
+        if is_multipart and next(self._multiparts) > _MULTIPARTS:
+            value = "text/plain"
+        super().set_raw(name, value)
 
 
 _POLICY = _Bounded()
@@ -51,4 +64,4 @@ _POLICY = _Bounded()
 
 def read_mail(raw: bytes) -> Message:
     """The mail. Raises what the standard library raises."""
-    return message_from_bytes(raw, _Part, policy=_POLICY)
+    return message_from_bytes(raw, partial(_Part, multiparts=count(1)), policy=_POLICY)

@@ -364,3 +364,14 @@ def test_fields_without_end_are_read_to_a_bound_and_a_second_sender_behind_them_
     two = b"From: ana@far.test\r\n" + many + b"From: jo@far.test\r\n\r\nhi"
     assert isinstance(parse_mail(Seen(two, len(two)), None, READING), Unparsable)
     assert time.process_time() - begun < 2
+
+
+def test_a_mail_of_many_levels_costs_what_its_length_says() -> None:
+    begun = time.process_time()
+    deep = b"Content-Type: multipart/mixed; boundary=b\r\n\r\n"
+    heads = b"".join(
+        b"--b%d\r\nContent-Type: multipart/mixed; boundary=b%d\r\n\r\n" % (n, n + 1) for n in range(700)
+    )
+    raw = b"From: ana@far.test\r\n" + deep.replace(b"=b", b"=b0") + heads + b"w\r\n" * 100_000
+    assert isinstance(parse_mail(Seen(raw, len(raw)), None, READING), Event)
+    assert time.process_time() - begun < 5
