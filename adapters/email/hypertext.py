@@ -13,7 +13,7 @@ from adapters.email.page import TooDeep, lines_of
 __all__ = ["shown_pictures", "text_of_html", "without_data"]
 
 _MOST = 2_000_000
-_DATA = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+")
+_INLINE = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+")
 _NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _UNREAD = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
@@ -27,7 +27,7 @@ _QUOTE_BEGINS = re.compile(
 
 def without_data(html: str) -> tuple[str, bool]:
     """As much of a document as is read, without the bulk of pictures that stand in it; and whether that is all."""
-    text = _DATA.sub("data:", html)
+    text = _INLINE.sub("data:", html)
     return text[:_MOST], len(text) <= _MOST
 
 
