@@ -49,6 +49,8 @@ InboxState = Literal[
 ]
 
 _RAW_LIMIT = 64 * 1024
+_UNPARSABLE = 500
+"""Rows of what could not be read that an instance keeps, the newest: strangers can send any number of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,11 @@ def _count(connection: sqlite3.Connection, item: Judged, now: float) -> Verdict:
         connection.execute(
             "INSERT INTO unparsable (instance, raw, error, at) VALUES (?, ?, ?, ?)",
             (item.instance, item.raw.raw[:_RAW_LIMIT], item.raw.error[:500], now),
+        )
+        connection.execute(
+            "DELETE FROM unparsable WHERE instance = :instance AND id <= (SELECT id FROM unparsable"
+            " WHERE instance = :instance ORDER BY id DESC LIMIT 1 OFFSET :most)",
+            {"instance": item.instance, "most": _UNPARSABLE},
         )
     day = time.strftime("%Y-%m-%d", time.gmtime(now))
     connection.execute(

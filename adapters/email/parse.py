@@ -17,7 +17,7 @@ from adapters.email.outline import completed
 from adapters.email.places import MailPlace
 from adapters.email.quoting import cut, is_forward, is_reply, quotes
 from adapters.email.reader import read_mail
-from adapters.email.slim import slimmed
+from adapters.email.slim import first_lines, slimmed
 from adapters.email.threads import is_ours, references, thread_mark
 from adapters.email.trust import is_forged, is_genuine
 from hermes.events import Event, Ignored, Parsed, Sender, Target, Unparsable
@@ -106,6 +106,7 @@ def parse_mail(
 
 
 def _parse(seen: Seen, received: float | None, reading: Reading, place: MailPlace) -> Parsed:
+    seen = replace(seen, raw=first_lines(seen.raw))
     slim = slimmed(seen.raw)
     message = read_mail(completed(slim, seen.headers))
     froms = raw_values(message, "From")

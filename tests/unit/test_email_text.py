@@ -10,7 +10,7 @@ from adapters.email.headers import decoded
 from adapters.email.hypertext import text_of_html
 from adapters.email.parse import Reading, Seen, own_addresses, parse_mail
 from adapters.email.quoting import cut
-from adapters.email.slim import slimmed
+from adapters.email.slim import first_lines, slimmed
 from adapters.email.transfer import uu_blocks
 from hermes.events import Event, Unparsable
 from tests.integration.mail_desk import mail
@@ -333,6 +333,14 @@ def test_EM_26_of_big_files_only_the_beginning_is_read_and_what_stands_behind_th
     assert [(f.name, f.size) for f in found.attachments] == [("a.pdf", None)] * 2
     small = parts(TEXT, coded[:100_000])
     assert slimmed(small) == small
+
+
+def test_of_a_mail_of_tiny_lines_the_beginning_is_read_and_that_is_said() -> None:
+    found = event(parts(TEXT + b"a\r\n" * 700_000))
+    assert found.text.startswith("see this")
+    assert "of its text I only see the beginning" in found.text
+    ordinary = parts(TEXT, b"Content-Type: text/plain\r\n\r\n" + b"b" * 75 + b"\r\n")
+    assert first_lines(ordinary) is ordinary
 
 
 def test_parts_without_end_are_read_to_a_bound() -> None:
