@@ -55,6 +55,7 @@ class Email:
             authserv_id=settings.authserv_id,
             trust_from=settings.trust_from,
             reply_all=settings.reply_all,
+            name=settings.name,
         )
         for server in (settings.imap, settings.smtp):
             if server.tls == "none" and server.host not in ("localhost", "127.0.0.1", "::1"):

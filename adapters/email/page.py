@@ -12,7 +12,8 @@ from typing import NamedTuple
 from lxml import etree
 
 from adapters.email.lines import Lines
-from adapters.email.unseen import declarations, hidden_names, is_tiny, is_unseen
+from adapters.email.rules import Rules, is_for_readers
+from adapters.email.unseen import declarations, is_tiny, is_unseen
 
 __all__ = ["TooDeep", "lines_of"]
 
@@ -73,12 +74,17 @@ class TooDeep(ValueError):
 
 
 class _Open(NamedTuple):
-    """An element that is open. cell, quote: the lines around it, where it is one."""
+    """An element that is open. cell, quote: the lines around it, where it is one.
+
+    beside: it stands as a box beside others, which touch none of its words. row: so do those in it.
+    """
 
     block: bool
     apart: bool
     as_it_stands: bool
     tiny: bool
+    beside: bool = False
+    row: bool = False
     cell: Lines | None = None
     quote: Lines | None = None
 
@@ -109,30 +115,39 @@ class _Page:
         self._cells = 0
         self._left_out = 0  # elements that are open, from the one on that is not read
         self._lists: list[int | None] = []
-        self._rules: list[str] | None = None
-        self._hidden: set[str] = set()
+        self._style: list[str] | None = None  # the rules that are being read
+        self._rules = Rules()
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""
         if len(self._open) + self._left_out > _DEEP:
             raise TooDeep("elements")
-        if tag == "style":
-            self._rules = []
+        if tag == "style" and is_for_readers(attributes.get("media", "")):
+            self._style = []
         style = declarations(attributes["style"]) if "style" in attributes else {}
-        if self._left_out or tag in _NO_TEXT or self._is_left_out(attributes, style):
+        if self._left_out or tag in _NO_TEXT or self._is_left_out(tag, attributes, style):
             self._left_out += 1
             return
         display = style.get("display", "")
-        block = tag in _BLOCKS if not display else not display.startswith("inline") and display != "contents"
-        element = _Open(block, tag in _APART, self._stands(tag, style), self._is_tiny(style))
+        block = (
+            tag in _BLOCKS if not display else not display.startswith(("inline", "table-cell", "contents"))
+        )
+        element = _Open(
+            block,
+            tag in _APART,
+            self._stands(tag, style),
+            self._is_tiny(tag, attributes, style),
+            beside=self._open[-1].row or _is_box(style),
+            row=display.endswith("flex"),
+        )
         self._begin(tag, element, quote=self._marks_quotes and _is_quote(tag, attributes))
         self._mark(tag, attributes)
 
     def end(self, tag: str) -> None:
         """An element ends."""
-        if tag == "style" and self._rules is not None:
-            self._hidden |= hidden_names("".join(self._rules))
-            self._rules = None
+        if tag == "style" and self._style is not None:
+            self._rules.read("".join(self._style))
+            self._style = None
         if self._left_out:
             self._left_out -= 1
             return
@@ -147,23 +162,18 @@ class _Page:
 
     def data(self, text: str) -> None:
         """Words."""
-        if self._rules is not None:
-            self._rules.append(text)
+        if self._style is not None:
+            self._style.append(text)
         elif not self._left_out and not self._open[-1].tiny:
             self.lines.write(text, as_it_stands=self._open[-1].as_it_stands)
 
     def close(self) -> None:
         """The page ends."""
 
-    def _is_left_out(self, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
+    def _is_left_out(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
         if "hidden" in attributes or (style and is_unseen(style)):
             return True
-        if not self._hidden:
-            return False
-        names = {f".{name}" for name in attributes.get("class", "").split()} | {
-            f"#{attributes.get('id', '')}"
-        }
-        return not self._hidden.isdisjoint(names) and style.get("display", "none") == "none"
+        return style.get("display", "none") == "none" and self._rules.hide(tag, attributes)
 
     def _stands(self, tag: str, style: Mapping[str, str]) -> bool:
         space = style.get("white-space", "")
@@ -171,9 +181,11 @@ class _Page:
             return space.startswith("pre") or space == "break-spaces"
         return tag in _AS_IT_STANDS or self._open[-1].as_it_stands
 
-    def _is_tiny(self, style: Mapping[str, str]) -> bool:
+    def _is_tiny(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
         tiny = is_tiny(style) if style else None
-        return self._open[-1].tiny if tiny is None else tiny
+        if tiny is None and self._open[-1].tiny:
+            return not (tag == "font" and "size" in attributes) and not self._rules.size(tag, attributes)
+        return bool(tiny)
 
     def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:
         if quote:  # the outermost alone: marks of many levels would be longer than the page
@@ -189,6 +201,8 @@ class _Page:
             self.lines.apart()
         elif element.block or tag in ("td", "th"):
             self.lines.end()
+        elif element.beside:
+            self.lines.write(" ")
         self._open.append(element)
 
     def _finish(self, element: _Open) -> None:
@@ -204,6 +218,8 @@ class _Page:
             self.lines.apart()
         elif element.block:
             self.lines.end()
+        elif element.beside:
+            self.lines.write(" ")
 
     def _mark(self, tag: str, attributes: Mapping[str, str]) -> None:
         """What an element writes itself."""
@@ -225,6 +241,16 @@ class _Page:
         number = _number(attributes.get("value"), number)
         self._lists[-1] = number + 1
         return f"{number}. "
+
+
+def _is_box(style: Mapping[str, str]) -> bool:
+    """Whether an element that is no line of its own stands beside its neighbours all the same."""
+    display = style.get("display", "")
+    return (
+        display.startswith("inline-")
+        or display == "table-cell"
+        or style.get("float", "none") in ("left", "right")
+    )
 
 
 def _is_quote(tag: str, attributes: Mapping[str, str]) -> bool:

@@ -15,7 +15,7 @@ from adapters.email.body import Body, note_of, read_body
 from adapters.email.headers import decoded, ids, raw_values, text_of, value_of
 from adapters.email.outline import completed
 from adapters.email.places import MailPlace
-from adapters.email.quoting import cut, is_forward, is_reply, quotes
+from adapters.email.quoting import cut, is_forward, is_reply, others_words
 from adapters.email.reader import read_mail
 from adapters.email.slim import first_lines, slimmed
 from adapters.email.threads import is_ours, references, thread_mark
@@ -50,6 +50,7 @@ class Reading:
     authserv_id: str | None = None
     trust_from: bool = False
     reply_all: bool = False
+    name: str = ""
     by_hand: bool = False
 
     def is_own(self, address: str) -> bool:
@@ -178,11 +179,7 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
         dedupe_key=f"{key}:{_digest(message, mail.seen.raw)}",
         thread=mark if genuine or reading.authserv_id is None else f"{mark}.unverified",
         message_id=message_id or None,
-        # What we said ourselves stands in the conversation already.
-        quoted=None
-        if any(is_ours(name, domain_of(reading.address)) for name in above)
-        and quotes(words.quoted, lambda address: reading.is_own(canonical(address) or ""))
-        else words.quoted[:_QUOTED] or None,
+        quoted=_quoted(words.quoted, above, reading)[:_QUOTED] or None,
         reply_to=(Target(reading.instance, sender, mark, answers.to_json()),),
         private_notice=genuine and not to_others,
         unsupported=None if text or body.files else body.sealed or missing or "a mail without text",
@@ -191,6 +188,14 @@ def _event(mail: _Mail, reading: Reading, *, exact: bool) -> Event:
         sent_at=_sent_at(message, mail.received),
         attachments=tuple(file.attachment(mail.place) for file in body.files),
     )
+
+
+def _quoted(quoted: str, above: Sequence[str], reading: Reading) -> str:
+    """What is quoted of others: what we said ourselves stands in the conversation already."""
+    if not any(is_ours(name, domain_of(reading.address)) for name in above):
+        return quoted
+    names = (reading.name.casefold(), reading.address.partition("@")[0].casefold())
+    return others_words(quoted, lambda address: reading.is_own(canonical(address) or ""), names)
 
 
 def _is_genuine(message: Message, sender: str, reading: Reading) -> bool:

@@ -6,10 +6,10 @@ Only what is certain is cut: a wrong cut loses somebody's words, a missed one co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-__all__ = ["Cut", "cut", "is_forward", "is_reply", "quotes"]
+__all__ = ["Cut", "cut", "is_forward", "is_reply", "others_words"]
 
 _FORWARD = re.compile(
     r"^\W{0,12}(?:forwarded message|begin forwarded message|weitergeleitete nachricht|anfang der weitergeleiteten"
@@ -40,6 +40,13 @@ _DATE_FIELD = re.compile(
 _SENT_FROM = re.compile(
     r"^(?:Sent from my |Von meinem .{1,40} gesendet|Envoyé de mon |Get Outlook for )", re.IGNORECASE
 )
+_SUBJECT_FIELD = re.compile(
+    r"^\*?(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto|主题)\s?\*?[:：]", re.IGNORECASE
+)
+_FIELDS = 8
+"""Lines in which the fields of a header stand."""
+_LOOKED_AT = 200
+_NO_WORD = re.compile(r"[\W_]+")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']{1,64}@[^\s<>()\[\],;:\"']{3,255}")
 
 
@@ -78,21 +85,40 @@ def cut(text: str, *, forward: bool = False) -> Cut:
     return Cut(kept, _joined([*old, *lines[end:]]), _joined([*above, *below])) if kept else Cut(text.strip())
 
 
-def quotes(quoted: str, is_own: Callable[[str], bool]) -> bool:
-    """Whether a quotation is one of what we wrote, as the line above it says. Without one it may be anybody's words."""
-    lines = [line.lstrip("> ").strip()[:500] for line in quoted.split("\n", 12)[:12]]
-    author = next((line for line in lines if _FIELD.match(line)), None) or _attribution(lines)
-    if author is None:
-        return False
+def others_words(quoted: str, is_own: Callable[[str], bool], names: Collection[str]) -> str:
+    """What a quotation holds of others: what stands above the line that says that we wrote what is below it.
+
+    is_own: whether an address is ours. names: ours, in small letters; an author without an address is known by them.
+    """
+    lines = quoted.split("\n")
+    heads = [line.lstrip("> ").strip()[:500] for line in lines[:_LOOKED_AT]]
+    found = _attribution(heads)
+    if found is None or not _is_ours(found[1], is_own, names):
+        return quoted
+    above = [line for line, head in zip(lines, heads[: found[0]], strict=False) if not _SEPARATOR.match(head)]
+    return _joined(above) if any(char.isalnum() for line in above for char in line) else ""
+
+
+def _is_ours(author: str, is_own: Callable[[str], bool], names: Collection[str]) -> bool:
     found = _ADDRESS.findall(author)
-    return any(map(is_own, found)) if found else True
+    if found:
+        return any(map(is_own, found))
+    return any(_words(name) in _words(author) for name in names if name)
 
 
-def _attribution(lines: Sequence[str]) -> str | None:
-    """The line "On ... wrote:" that begins a quotation; one with nothing below it is none."""
-    said = [line for line in lines if line]
-    sizes = (size for size in (1, 2, 3) if size < len(said))
-    return next((text for size in sizes if _WROTE.match(text := " ".join(said[:size]))), None)
+def _words(text: str) -> str:
+    return f" {' '.join(re.sub(_NO_WORD, ' ', text.casefold()).split())} "
+
+
+def _attribution(lines: Sequence[str]) -> tuple[int, str] | None:
+    """Where the first quotation begins and who wrote it: "On ... wrote:", or a field; one with nothing below is none."""
+    field = next((number for number, line in enumerate(lines) if _FIELD.match(line)), len(lines))
+    for size in (1, 2, 3):
+        for number in range(min(field, len(lines) - size)):
+            text = " ".join(lines[number : number + size])
+            if lines[number] and _WROTE.match(text) and any(lines[number + size :]):
+                return number, text
+    return (field, lines[field]) if field < len(lines) else None
 
 
 def _joined(lines: Sequence[str]) -> str:
@@ -104,10 +130,17 @@ def _history(lines: Sequence[str]) -> int:
     for number, line in enumerate(lines):
         if _SEPARATOR.match(line.strip()):
             return number
-        if _FIELD.match(line) and any(map(_DATE_FIELD.match, lines[number + 1 : number + 3])):
+        if _FIELD.match(line) and _is_header(lines[number : number + _FIELDS]):
             above = number - 1
             return above if above >= 0 and re.fullmatch(r"[_-]{10,}", lines[above].strip()) else number
     return len(lines)
+
+
+def _is_header(lines: Sequence[str]) -> bool:
+    """Whether "From: ..." begins a mail's header: a date beside it, and an address or a subject. A form has fields too."""
+    if not any(map(_DATE_FIELD.match, lines[1:3])):
+        return False
+    return any(map(_SUBJECT_FIELD.match, lines)) or any(_ADDRESS.search(line[:500]) for line in lines[:4])
 
 
 def _answers(lines: Sequence[str]) -> tuple[list[str], list[str]]:

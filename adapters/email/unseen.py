@@ -6,24 +6,27 @@ Left out: what is hidden, has no size, is transparent, or stands outside of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-__all__ = ["declarations", "hidden_names", "is_tiny", "is_unseen"]
+__all__ = ["declarations", "is_tiny", "is_unseen", "without_comments"]
 
 _ZERO = r"0*(?:\.0*)?(?:px|pt|em|rem|ex|%|vh|vw)?"
 _TINY = re.compile(rf"{_ZERO}|0*(?:0|1|\.\d+|0\.\d+)(?:\.0*)?(?:px|pt)")
-_RELATIVE = re.compile(r".*(?:em|%|inherit|smaller|larger)")
+_RELATIVE = re.compile(r".*(?:(?<!r)em|%|inherit|smaller|larger)")
 _SIZE = re.compile(r"[\d.]+(?:px|pt|r?em|%)?")
 _NO_SIZE = re.compile(_ZERO)
+_SIDES = ("left", "top", "right", "bottom")
+_MOVED = ("absolute", "fixed", "relative")
+_BROUGHT_BACK = ("margin", "margin-left", "padding", "padding-left")
+"""A paragraph that hangs: its first line begins as far to the left as the others stand to the right."""
 _FAR = re.compile(r"-\d{3}")
 _SHRUNK = re.compile(r"\bscale[xy]?\(\s*+0*+(?:\.0*+)?\s*+[,)]")
-_NAME = re.compile(r"\w*([.#][\w-]+)")
 
 
 def declarations(style: str) -> dict[str, str]:
     """What a style says, by property; comments in it are none."""
     found: dict[str, str] = {}
-    for declaration in _without_comments(style).lower().split(";"):
+    for declaration in without_comments(style).lower().split(";"):
         name, _, value = declaration.partition(":")
         found[name.strip()] = _unimportant(value.strip()[:200])
     return found
@@ -35,7 +38,8 @@ def _unimportant(value: str) -> str:
     return before[:-1].rstrip() if before != value and before.endswith("!") else value
 
 
-def _without_comments(css: str) -> str:
+def without_comments(css: str) -> str:
+    """CSS without what stands between `/*` and `*/`."""
     first, *others = css.split("/*")
     return first + "".join(piece.partition("*/")[2] for piece in others)
 
@@ -44,14 +48,20 @@ def is_unseen(style: Mapping[str, str]) -> bool:
     """Whether an element with that style is not shown, nor anything in it."""
     if style.get("display") == "none" or style.get("visibility") in ("hidden", "collapse"):
         return True
-    if style.get("mso-hide") == "all" or _is_zero(style.get("opacity")):
+    if _is_zero(style.get("opacity")):
         return True
     if _SHRUNK.search(style.get("transform", "")) or _is_clipped(style.get("clip", "")):
         return True
-    if any(_FAR.match(style.get(side, "")) for side in ("left", "top", "right", "bottom", "text-indent")):
+    if style.get("position") in _MOVED and any(_FAR.match(style.get(s, "")) for s in _SIDES):
         return True
-    sizes = ("max-height", "height", "max-width", "width")
-    return style.get("overflow") == "hidden" and any(_is_zero(style.get(size)) for size in sizes)
+    if _FAR.match(style.get("text-indent", "")) and not any(side in style for side in _BROUGHT_BACK):
+        return True
+    return style.get("overflow") == "hidden" and any(_has_no(size, style) for size in ("height", "width"))
+
+
+def _has_no(size: str, style: Mapping[str, str]) -> bool:
+    """Whether the element has no height or width; `min-` brings it back, as layouts for telephones have it."""
+    return any(_is_zero(style.get(name)) for name in (size, f"max-{size}")) and f"min-{size}" not in style
 
 
 def _is_zero(value: str | None) -> bool:
@@ -84,32 +94,3 @@ def is_tiny(style: Mapping[str, str]) -> bool | None:
     if _TINY.fullmatch(size):
         return True
     return None if _RELATIVE.fullmatch(size) else False
-
-
-def hidden_names(css: str) -> set[str]:
-    """The classes (`.name`) and ids (`#name`) that a page's rules hide for every reader, not for some screens alone."""
-    hidden: set[str] = set()
-    for selectors, style in _rules(css):
-        said = declarations(style)
-        if "display" not in said and "visibility" not in said:
-            continue
-        names = {found[1] for one in selectors.split(",") if (found := _NAME.fullmatch(one.strip()))}
-        if is_unseen(said):
-            hidden |= names
-        else:
-            hidden -= names
-    return hidden
-
-
-def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """Selectors and style of the rules that stand in no other (`@media`)."""
-    text = _without_comments(css).replace("<!--", " ").replace("-->", " ")
-    depth, selectors = 0, ""
-    for piece in re.split(r"(?<=[{}])", text):
-        if piece.endswith("{"):
-            depth += 1
-            selectors = piece[:-1] if depth == 1 else selectors
-        elif piece.endswith("}"):
-            if depth == 1 and not selectors.lstrip().startswith("@"):
-                yield selectors, piece[:-1]
-            depth = max(0, depth - 1)

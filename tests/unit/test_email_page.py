@@ -55,6 +55,45 @@ def test_EM_10_what_is_small_or_moved_is_read(seen: str) -> None:
     assert text_of_html(f"<p style='{seen}'>yes</p>", keep_quotes=False) == "yes"
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<style media='only screen and (max-width:480px)'>.c {display:none}</style><p class=c>words</p>",
+        "<style media=print>.c {display:none}</style><p class=c>words</p>",
+        "<style>br.c, img.c {display:none}</style><p class=c>words</p>",
+        "<style>p.c {display:block} .c {display:none}</style><p class=c>words</p>",
+        "<style>#i {display:block} p.c {display:none}</style><p class=c id=i>words</p>",
+        "<p style='margin-left:106.35pt;text-indent:-106.35pt'>words</p>",
+        "<div style='top:-100px'>words</div>",
+        "<div style='overflow:hidden;width:0;min-width:100%'>words</div>",
+        "<div style='font-size:0'><div style='font-size:1rem'>words</div></div>",
+        "<style>.c {font-size:16px}</style><div style='font-size:0'>no<div class=c>words</div></div>",
+        "<div style='font-size:0'>no<font size=3>words</font></div>",
+        "<!--[if mso]><v:rect>no</v:rect><![endif]--><a style='display:inline-block;mso-hide:all'>words</a>",
+    ],
+)
+def test_EM_10_what_layouts_need_hides_no_words(page: str) -> None:
+    assert text_of_html(page, keep_quotes=False) == "words"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div style='display:inline-block'>Left</div><div style='display:inline-block'>Right</div>",
+        "<a style='display:inline-block'>Left</a><a>Right</a>",
+        "<span style='float:left'>Left</span><span>Right</span>",
+        "<div style='display:flex'><span>Left</span><span>Right</span></div>",
+        "<div style='display:table-cell'>Left</div><div style='display:table-cell'>Right</div>",
+    ],
+)
+def test_boxes_beside_each_other_do_not_touch(page: str) -> None:
+    assert text_of_html(page, keep_quotes=False) == "Left Right"
+    assert (
+        text_of_html("<b>Le</b>ft <span style='display:inline'>Ri</span>ght", keep_quotes=False)
+        == "Left Right"
+    )
+
+
 def test_EM_10_letters_of_no_size_around_others_hide_nothing_of_these() -> None:
     layout = "<td style='font-size:0px'>no<div style='font-size:13px'>yes</div>no</td>"
     assert text_of_html(f"<table><tr>{layout}</tr></table>", keep_quotes=False) == "yes"

@@ -403,6 +403,30 @@ def test_an_endless_thread_keeps_its_first_and_its_newest_mails() -> None:
     assert (len(known), known[0], known[-1]) == (20, "m0@x", "last@x")
 
 
+OURS = "<h.aaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbb@x.test>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "quoted"),
+    [
+        ("Find a train\nFrom: Berlin\nDate: Friday\nTo: Bonn", None, None),
+        ("So?\n\nOn 30.11.26 10:00, Tom Miller wrote:\n> 500", "So?", "On 30.11.26 10:00, Tom Miller wrote:\n> 500"),
+        ("So?\n\nOn 30.11.26 10:00, Bot wrote:\n> 500", "So?", None),
+        ("So?\n\nOn 30.11.26 10:00, Max Helper wrote:\n> 500", "So?", None),
+        ("So?\n\nFrom: Miller, Tom\nSent: Monday\nTo: Ana\nSubject: x\n\n500", "So?",
+         "From: Miller, Tom\nSent: Monday\nTo: Ana\nSubject: x\n\n500"),
+        (f"Read:\n> Hallo\n\n-----Original Message-----\nFrom: Bot <{BOT}>\nSent: Monday\n\nold", "Read:", "> Hallo"),
+        (f"Read:\n\n-----Original Message-----\nFrom: Bot <{BOT}>\nSent: Monday\n\nold", "Read:", None),
+    ],
+)  # fmt: skip
+def test_in_an_answer_to_us_only_our_own_words_are_left_out(
+    body: str, text: str | None, quoted: str | None
+) -> None:
+    reading = Reading("email", BOT, own_addresses(BOT, ()), trust_from=True, name="Max Helper")
+    found = event(mail(body, Subject="Re: x", In_Reply_To=OURS), reading)
+    assert (found.text, found.quoted) == (body if text is None else text, quoted)
+
+
 def test_the_same_mail_has_one_key_and_another_has_another() -> None:
     one = mail("text", Message_ID="<m1@x>")
     assert event(one).dedupe_key == event(b"Received: from a by b\r\n" + one).dedupe_key
