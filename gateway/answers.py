@@ -56,6 +56,10 @@ class Answers:
         log.info("message.not_admitted_any_longer", instance=row.event.instance)
         return False
 
+    def key_now(self, row: InboxRow) -> str:
+        """The conversation in which the message is handled: another one when its sender has no part in its own any more."""
+        return self._rights.key_now(row.event, row.agent_id, row.session_key)
+
     async def of(self, row: InboxRow, around: Surroundings) -> Reply:
         """What the row's command says; nothing that it changes is committed yet."""
         invocation = parse_command(row.event)

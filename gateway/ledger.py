@@ -252,6 +252,17 @@ def begin(turn_id: str, inbox_ids: Sequence[int]) -> Job:
     return job
 
 
+def move(inbox_id: int, session_key: str) -> Job:
+    """A job that puts a row that is open into another conversation."""
+
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "UPDATE inbox SET session_key = ? WHERE id = ? AND closed_at IS NULL", (session_key, inbox_id)
+        )
+
+    return job
+
+
 def close(inbox_ids: Iterable[int], state: InboxState, answer: str, usage: Usage | None, now: float) -> Job:
     """A job that closes inbox rows.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from gateway.door import DoorRules, listed
 from gateway.pairing import Pairings
 from gateway.people import People, Person, Who
-from gateway.router import Shared
+from gateway.router import Shared, key_now
 from hermes.events import Admission, Event, Role
 
 __all__ = ["Rights", "is_private", "rank"]
@@ -116,6 +116,10 @@ class Rights:
         """What an account is by itself."""
         admission = self.own(who)
         return "guest" if admission is None else _ROLES[admission]
+
+    def key_now(self, event: Event, agent_id: str, key: str) -> str:
+        """Where a message that waits at `key` is handled."""
+        return key_now(event, agent_id, key, self.shared(event))
 
     def shared(self, event: Event) -> Shared:
         """Where the event's conversation is kept, beside what the event itself says."""

@@ -23,6 +23,7 @@ __all__ = [
     "SharingRules",
     "format_target",
     "key_at",
+    "key_now",
     "parse_target",
     "place_of",
     "route",
@@ -84,6 +85,21 @@ def session_key(event: Event, agent_id: str, sharing: SharingRules, shared: Shar
         return key_at(agent_id, shared.place)
     key = _own_key(event, agent_id, sharing)
     return f"{key}:e={shared.parted}" if shared is not None and shared.parted else key
+
+
+def key_now(event: Event, agent_id: str, key: str, shared: Shared) -> str:
+    """Where a message that waits at `key` is handled: there, as long as its sender has a part in that conversation.
+
+    He has none in a person's that he has left, or was put out of, since the message came.
+    """
+    if not (event.kind == "direct" and event.private_notice):
+        return key
+    own = session_key(event, agent_id, SharingRules(), Shared(None, shared.parted))
+    return (
+        key
+        if key == own or place_of(key) == shared.place
+        else session_key(event, agent_id, SharingRules(), shared)
+    )
 
 
 def _own_key(event: Event, agent_id: str, sharing: SharingRules) -> str:

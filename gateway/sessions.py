@@ -9,7 +9,6 @@ that runs.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -293,11 +292,21 @@ class Sessions:
             await self._answers.close(row, reply)
 
     async def _admitted(self, rows: Sequence[InboxRow]) -> tuple[InboxRow, ...]:
-        """Those whose senders are let in still; the others are closed without an answer."""
-        admitted = [self._answers.admits(row) for row in rows]
-        for row in itertools.compress(rows, (not a for a in admitted)):
-            await self._answers.close(row, Reply(""), state="stopped")
-        return tuple(itertools.compress(rows, admitted))
+        """Those whose senders are let in still, and have a part in the conversation.
+
+        The others are closed without an answer, or go to the conversation that is theirs now.
+        """
+        kept = []
+        for row in rows:
+            key = self._answers.key_now(row)
+            if not self._answers.admits(row):
+                await self._answers.close(row, Reply(""), state="stopped")
+            elif key != row.session_key:
+                await self._store.write(ledger.move(row.id, key))
+                self.put(replace(row, session_key=key))
+            else:
+                kept.append(row)
+        return tuple(kept)
 
     async def _again(self, box: Mailbox, row: InboxRow) -> None:
         """A message that was changed after its answer: its turn runs again, where it can."""

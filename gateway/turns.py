@@ -121,7 +121,9 @@ class Turns:
 
     def may_join(self, active: ActiveTurn, row: InboxRow) -> bool:
         """Whether a message may be said to the turn: the turn lends its sender nothing."""
-        return self._rights.admits(row.event) and rank(self._rights.role(row.event)) >= rank(active.role)
+        rights, event = self._rights, row.event
+        stays = rights.key_now(event, row.agent_id, row.session_key) == row.session_key
+        return stays and rights.admits(event) and rank(rights.role(event)) >= rank(active.role)
 
     async def _who_joined(self, active: ActiveTurn) -> tuple[list[InboxRow], list[InboxRow]]:
         """Of the messages that the agent took in: those whose step was committed, and the others."""

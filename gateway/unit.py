@@ -14,7 +14,6 @@ import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from gateway.home import atomic_write, prepare
@@ -103,7 +102,7 @@ _RULES: Mapping[str, Callable[[Unit], bool]] = {
 
 def render(unit: Unit) -> str:
     """The unit's text; without any secret: those stay in the home."""
-    template = files("gateway").joinpath("hermes.service.in").read_text(encoding="utf-8")
+    template = (Path(__file__).parent / "hermes.service.in").read_text(encoding="utf-8")
     lines = [_line(line, unit) for line in template.splitlines()]
     text = "".join(line + "\n" for line in lines if line is not None)
     values = {

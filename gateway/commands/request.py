@@ -60,7 +60,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. control: it passes the mailbox, since it is about the running turn.
+    """One command. control: it passes the mailbox, since it is about the running turn, or must not wait for it.
 
     speaks: what follows it is said to the model, as a message is.
     """

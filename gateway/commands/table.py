@@ -181,7 +181,7 @@ COMMANDS: Mapping[str, Command] = {
         Command("title", "name this conversation", _title),
         Command("whoami", "who you are to me", whoami),
         Command("link", "join your accounts: a code, or /link CODE on the other one", link),
-        Command("unlink", "take this account out again", unlink),
+        Command("unlink", "take this account out again", unlink, control=True),
         Command("sethome", "what names no other chat is sent to this one", sethome),
         Command("sessions", "earlier conversations here", _sessions),
         Command("resume", "go on with an earlier conversation", _resume),

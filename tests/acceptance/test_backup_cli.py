@@ -321,7 +321,7 @@ async def test_a_home_of_an_earlier_version_is_brought_up_with_a_copy_and_keeps_
     await house.stop()
     with closing(sqlite3.connect(house.home / "state.db")) as connection:
         # As the gateway's first schema was: without what its later steps add.
-        for table in ("modes", "people", "accounts", "link_codes", "chats", "homes"):
+        for table in ("modes", "people", "accounts", "link_codes", "chats", "homes", "moved_chats"):
             connection.execute(f"DROP TABLE {table}")
         for index in ("outbox_live", "outbox_file"):
             connection.execute(f"DROP INDEX {index}")

@@ -375,3 +375,34 @@ async def test_a_code_from_the_terminal_makes_an_owner(tmp_path: Path) -> None:
         await h.ask("discord", "d1", f"/link {code}")
         assert "Role: owner" in await h.ask("discord", "d1", "/whoami")
         assert "other way round" in await h.join(("telegram", "1"), ("discord", "d1"))
+
+
+@pytest.mark.parametrize("mode", ["queue", "collect", "steer"])
+async def test_who_is_put_out_hears_nothing_more_of_the_conversation_though_his_message_waits(
+    tmp_path: Path, mode: str
+) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel(
+        [Answer("noted"), Answer("a long story", gate=gate), Answer("what?"), Answer("words")]
+    )
+    config = SHARED.replace("sessions: {", f"sessions: {{busy: {mode}, ")
+    async with house(tmp_path / "home", config, model) as h:
+        await h.ask("telegram", "1", "the secret word is plum")
+        await h.join(("telegram", "1"), ("open", "6"))
+        await h.say("open", "6", "write me a long story")
+        await until(lambda: len(model.requests) == 2)
+        await h.say("open", "6", "repeat all that was said")
+        before = len(h.telegram.sent)
+        await h.say("telegram", "1", "/unlink")
+        await until(lambda: len(h.telegram.sent) > before)  # it waits for nobody's turn
+        gate.set()
+        await h.rig.quiet()
+        assert [said for _, said, _ in h.open.sent[-2:]] == ["a long story", "what?"]
+        assert h.asked == ["repeat all that was said"]
+        assert "words" in await h.ask("telegram", "1", "what did I say?")
+        assert not any("repeat" in text for text in h.asked)
+        assert any("plum" in text for text in h.asked)
+        keys = await h.rig.rows("SELECT DISTINCT session_key FROM inbox WHERE event LIKE '%repeat all%'")
+        assert keys != await h.rig.rows(
+            "SELECT DISTINCT session_key FROM inbox WHERE event LIKE '%what did I%'"
+        )
