@@ -17,6 +17,7 @@ from adapters.email.parse import Reading, own_addresses
 from adapters.email.receiving import Receiving
 from adapters.email.render import Envelope, compose, largest_file, render, render_reply
 from adapters.email.settings import EmailSettings
+from adapters.email.submission import PutOff
 from adapters.email.trial import Trial
 from hermes.adapter import Adapter, AdapterContext, Capabilities, Intake, Pace, Piece, Receipt
 from hermes.config import PlatformSettings, Rate
@@ -47,6 +48,7 @@ class Email:
         self._filing = Filing(settings, self._mailbox, context.instance)
         self._fetching = Fetching(settings, self._mailbox)
         self._put_off: OrderedDict[str, int] = OrderedDict()
+        self._waited: OrderedDict[str, int] = OrderedDict()  # tries that one of several recipients has cost
         self._closed = False
         reading = Reading(
             instance=context.instance,
@@ -135,10 +137,13 @@ class Email:
             raise Unreachable("The mailbox is closed.")
         envelope = await asyncio.to_thread(self._compose, target, piece, key, again=again)
         try:
-            note = await self._mailbox.send(envelope, patient=self._put_off.get(key, 0) < _WAITED_FOR)
+            note = await self._mailbox.send(envelope, patient=self._waited.get(key, 0) < _WAITED_FOR)
         except NotTaken as e:
+            if isinstance(e, PutOff):
+                _count(self._waited, key)
             raise NotTaken(str(e), retry_after=self._gap(key)) from e
-        self._put_off.pop(key, None)
+        for counted in (self._put_off, self._waited):
+            counted.pop(key, None)
         self._filing.put(envelope.content)
         return Receipt(envelope.message_id, note)
 
@@ -151,9 +156,7 @@ class Email:
 
     def _gap(self, key: str) -> float:
         """Servers that put strangers off (greylisting) want minutes, and growing gaps: RFC 5321, section 4.5.4.1."""
-        tries = self._put_off[key] = self._put_off.pop(key, 0) + 1
-        if len(self._put_off) > _KNOWN:
-            self._put_off.popitem(last=False)
+        tries = _count(self._put_off, key)
         return min(_LONGEST_GAP, _FIRST_GAP * 2.0 ** min(tries - 1, 10))
 
     async def typing(self, target: Target) -> None:
@@ -170,3 +173,11 @@ def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:
     if not isinstance(settings, EmailSettings):
         raise TypeError(f"email got {type(settings).__name__}")
     return Email(settings, context)
+
+
+def _count(counts: OrderedDict[str, int], key: str) -> int:
+    """One more for the key; how many that makes."""
+    counts[key] = number = counts.pop(key, 0) + 1
+    if len(counts) > _KNOWN:
+        counts.popitem(last=False)
+    return number

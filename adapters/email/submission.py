@@ -31,13 +31,17 @@ from adapters.email.settings import Server
 from hermes.errors import AdapterError, NotTaken, OutcomeUnknown, Rejected, Unauthorized, Unreachable
 from hermes.files import in_words
 
-__all__ = ["Login", "submit"]
+__all__ = ["Login", "PutOff", "submit"]
 
 _QUOTA = ("5.4.5", "SubmissionQuotaExceeded")
 """How Gmail and Microsoft say with 5yz that a day's mails are used up: it passes."""
 _INVITED, _PIECE, _CONTENT = 4.0, 6.0, 20.0
 """Times the usual wait: for the server to ask for the content, for it to take each piece, for its answer to the content.
 RFC 5321, section 4.5.3.2, says two, three and ten minutes. How long all pieces take together is not limited."""
+
+
+class PutOff(NotTaken):
+    """One of the recipients is put off, and the caller is patient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ async def submit(
     full mailbox) is waited for as long as the caller is `patient`, and all get it then; after that he is left out.
     limit: is told how many bytes of a mail the server takes, when it says so.
 
-    Raises `Unauthorized`, `Unreachable`, `NotTaken`, `Rejected`, `OutcomeUnknown`.
+    Raises `Unauthorized`, `Unreachable`, `NotTaken`, `PutOff`, `Rejected`, `OutcomeUnknown`.
     """
     smtp = SMTP(
         hostname=server.host,
@@ -114,9 +118,10 @@ async def _announce(smtp: SMTP, envelope: Envelope, *, patient: bool) -> list[st
             await smtp.rcpt(recipient)
         except SMTPRecipientRefused as e:
             errors[recipient] = e
-    waited_for = [e for e in errors.values() if patient and e.code // 100 == 4]
-    if (first := errors.get(envelope.recipients[0])) is not None or waited_for:
-        raise first or waited_for[0]
+    if (first := errors.get(envelope.recipients[0])) is not None:
+        raise first
+    if patient and (waited_for := next((e for e in errors.values() if e.code // 100 == 4), None)) is not None:
+        raise PutOff(str(_refusal("a recipient", waited_for)))
     return list(errors)
 
 

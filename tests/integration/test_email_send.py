@@ -82,6 +82,19 @@ async def test_EM_34_all_wait_for_one_who_is_put_off_and_get_it_once(post: Post,
     assert [m.recipients for m in post.smtp.sent] == [("ana@far.test", "jo@far.test")]
 
 
+async def test_EM_34_other_troubles_use_up_nobodys_patience(post: Post) -> None:
+    target = Target("email", "ana@far.test", None, Answers("ana@far.test", cc=("jo@far.test",)).to_json())
+    post.smtp.faults.add("DATA", refusal(550, "5.4.5 Daily user sending limit exceeded", times=6))
+    for _ in range(6):
+        with pytest.raises(NotTaken):
+            await send(post, "both", "k", target)
+    post.smtp.faults.add("RCPT", Fault("status", 450, "4.2.0 later", match={"to": "jo@far.test"}))
+    with pytest.raises(NotTaken, match="later"):
+        await send(post, "both", "k", target)
+    assert (await send(post, "both", "k", target)).note is None
+    assert [m.recipients for m in post.smtp.sent] == [("ana@far.test", "jo@far.test")]
+
+
 async def test_EM_34_nobody_waits_for_ever_but_for_the_one_who_asked(post: Post) -> None:
     target = Target("email", "ana@far.test", None, Answers("ana@far.test", cc=("jo@far.test",)).to_json())
     post.smtp.faults.add("RCPT", Fault("status", 452, "4.2.2 full", match={"to": "jo@far.test"}, times=99))
