@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lxml import etree
 
 from adapters.email.lines import Lines
-from adapters.email.rules import Rules, is_for_readers
+from adapters.email.rules import Rules, rules_of
 from adapters.email.unseen import declarations, is_tiny, is_unseen
 
 __all__ = ["TooDeep", "lines_of"]
@@ -23,7 +23,10 @@ _DEEP = 500
 """Open elements: each end looks through all of them."""
 _CELLS = 20
 """Cells within each other that are cells: each level copies what is in it."""
-_NO_TEXT = frozenset(("script", "style", "head", "title", "template", "noscript", "object", "svg"))
+_NO_TEXT = frozenset(
+    "script style title template noscript object svg dialog datalist rp video audio canvas iframe".split()  # noqa: SIM905
+)
+"""Not the head: what of HTML5 the parser does not know, it leaves in there where a page has no <body>."""
 _APART = frozenset(["p", "h1", "h2", "h3", "h4", "h5", "h6", "figure"])
 _BLOCKS = _APART | frozenset(
     [
@@ -94,7 +97,7 @@ def lines_of(html: str, *, keep_quotes: bool) -> list[str]:
 
     Raises `TooDeep` and lxml's errors.
     """
-    page = _Page(keep_quotes=keep_quotes)
+    page = _Page(rules_of(html), keep_quotes=keep_quotes)
     parser = etree.HTMLParser(target=page, encoding="utf-8")
     data = html.encode("utf-8", "replace")
     for start in range(0, len(data), _PIECE):
@@ -108,22 +111,19 @@ def lines_of(html: str, *, keep_quotes: bool) -> list[str]:
 class _Page:
     """A target of lxml's parser (https://lxml.de/parsing.html#the-target-parser-interface)."""
 
-    def __init__(self, *, keep_quotes: bool) -> None:
+    def __init__(self, rules: Rules, *, keep_quotes: bool) -> None:
         self.lines = Lines()
         self._marks_quotes = not keep_quotes
         self._open = [_Open(block=True, apart=False, as_it_stands=False, tiny=False)]
         self._cells = 0
         self._left_out = 0  # elements that are open, from the one on that is not read
         self._lists: list[int | None] = []
-        self._style: list[str] | None = None  # the rules that are being read
-        self._rules = Rules()
+        self._rules = rules
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""
         if len(self._open) + self._left_out > _DEEP:
             raise TooDeep("elements")
-        if tag == "style" and is_for_readers(attributes.get("media", "")):
-            self._style = []
         style = declarations(attributes["style"]) if "style" in attributes else {}
         if self._left_out or tag in _NO_TEXT or self._is_left_out(tag, attributes, style):
             self._left_out += 1
@@ -145,9 +145,6 @@ class _Page:
 
     def end(self, tag: str) -> None:
         """An element ends."""
-        if tag == "style" and self._style is not None:
-            self._rules.read("".join(self._style))
-            self._style = None
         if self._left_out:
             self._left_out -= 1
             return
@@ -162,9 +159,7 @@ class _Page:
 
     def data(self, text: str) -> None:
         """Words."""
-        if self._style is not None:
-            self._style.append(text)
-        elif not self._left_out and not self._open[-1].tiny:
+        if not self._left_out and not self._open[-1].tiny:
             self.lines.write(text, as_it_stands=self._open[-1].as_it_stands)
 
     def close(self) -> None:
@@ -182,10 +177,12 @@ class _Page:
         return tag in _AS_IT_STANDS or self._open[-1].as_it_stands
 
     def _is_tiny(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
-        tiny = is_tiny(style) if style else None
-        if tiny is None and self._open[-1].tiny:
-            return not (tag == "font" and "size" in attributes) and not self._rules.size(tag, attributes)
-        return bool(tiny)
+        own = is_tiny(style) if style else None
+        if own is None:
+            own = self._rules.are_tiny(tag, attributes)
+        if own is None and tag == "font" and "size" in attributes:
+            return False
+        return self._open[-1].tiny if own is None else own
 
     def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:
         if quote:  # the outermost alone: marks of many levels would be longer than the page

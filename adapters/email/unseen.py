@@ -15,6 +15,10 @@ _TINY = re.compile(rf"{_ZERO}|0*(?:0|1|\.\d+|0\.\d+)(?:\.0*)?(?:px|pt)")
 _RELATIVE = re.compile(r".*(?:(?<!r)em|%|inherit|smaller|larger)")
 _SIZE = re.compile(r"[\d.]+(?:px|pt|r?em|%)?")
 _NO_SIZE = re.compile(_ZERO)
+_DISPLAY = re.compile(
+    r"none|block|inline(?:-[a-z]+)?|flex|grid|table(?:-[a-z-]+)?|list-item|contents|flow-root|run-in|ruby"
+    r"|initial|inherit|unset|revert|-[a-z-]+|(?:block|inline|flow) [a-z -]+"
+)
 _SIDES = ("left", "top", "right", "bottom")
 _MOVED = ("absolute", "fixed", "relative")
 _BROUGHT_BACK = ("margin", "margin-left", "padding", "padding-left")
@@ -26,9 +30,16 @@ _SHRUNK = re.compile(r"\bscale[xy]?\(\s*+0*+(?:\.0*+)?\s*+[,)]")
 def declarations(style: str) -> dict[str, str]:
     """What a style says, by property; comments in it are none."""
     found: dict[str, str] = {}
+    weighty: set[str] = set()
     for declaration in without_comments(style).lower().split(";"):
-        name, _, value = declaration.partition(":")
-        found[name.strip()] = _unimportant(value.strip()[:200])
+        name, _, said = declaration.partition(":")
+        name, said = name.strip(), said.strip()[:200]
+        value = _unimportant(said)
+        if (name in weighty and value == said) or (name == "display" and not _DISPLAY.fullmatch(value)):
+            continue
+        if value != said:
+            weighty.add(name)
+        found[name] = value
     return found
 
 

@@ -27,7 +27,7 @@ _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])",
     re.IGNORECASE,
 )
-_NO_TEXT = ("script", "style", "head", "title", "template", "noscript", "object", "svg")
+_NO_TEXT = ("script", "style", "title", "template", "noscript", "object", "svg")
 
 
 def read(file: BinaryIO) -> Iterator[Piece]:
@@ -63,6 +63,10 @@ def _tree(html: str) -> tuple[HtmlElement, bool]:
     tree = document_fromstring(text.encode(), parser=parser)
     for element in list(tree.iter(*_NO_TEXT)):
         _drop(element)
+    for head in list(
+        tree.iter("head")
+    ):  # in which libxml2 leaves what it does not know of HTML5, without a <body>
+        head.tag = "div"
     return tree, not any("depth" in error.message for error in parser.error_log)
 
 

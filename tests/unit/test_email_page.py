@@ -69,11 +69,43 @@ def test_EM_10_what_is_small_or_moved_is_read(seen: str) -> None:
         "<div style='font-size:0'><div style='font-size:1rem'>words</div></div>",
         "<style>.c {font-size:16px}</style><div style='font-size:0'>no<div class=c>words</div></div>",
         "<div style='font-size:0'>no<font size=3>words</font></div>",
+        "<style>p {color:red}</style><main>words</main>",
+        "<!doctype html><html><head><title>no</title><section>words</section></html>",
+        "<!--[if mso]><style>.c {display:none}</style><![endif]--><p class=c>words</p>",
         "<!--[if mso]><v:rect>no</v:rect><![endif]--><a style='display:inline-block;mso-hide:all'>words</a>",
     ],
 )
 def test_EM_10_what_layouts_need_hides_no_words(page: str) -> None:
     assert text_of_html(page, keep_quotes=False) == "words"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p class=c>no</p><style>.c {display:none}</style><p>words</p>",
+        "<style>@import url(x); .c {display:none}</style><p class=c>no</p><p>words</p>",
+        "<style>@media all {.c {display:none}}</style><p class=c>no</p><p>words</p>",
+        "<style>.c {font-size:0}</style><p class=c>no</p><p>words</p>",
+        "<style>.c {opacity:0}</style><p class=c>no</p><p>words</p>",
+        "<p style='display:none!important;display:block'>no</p><p>words</p>",
+        "<p style='display:none;display:nonsense'>no</p><p>words</p>",
+        "<dialog>no</dialog><p>words</p><audio>no</audio>",
+    ],
+)
+def test_EM_10_what_hides_words_wherever_it_stands(page: str) -> None:
+    assert text_of_html(page, keep_quotes=False) == "words"
+
+
+def test_styles_without_end_are_read_in_linear_time() -> None:
+    began = time.process_time()
+    for page in (
+        "<style>" * 100_000,
+        "<!-- -->" * 100_000 + "<style>",
+        "<style" * 100_000,
+        "<!--<style>" * 50_000,
+    ):
+        text_of_html(page, keep_quotes=False)
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
