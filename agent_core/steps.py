@@ -122,6 +122,10 @@ def steer_step(inputs: Sequence[TurnInput], messages: Sequence[Message]) -> Step
 
 def _kept(item: TurnInput) -> JSONObject:
     kept: JSONObject = {"text": scrub_surrogates(item.text)}
+    if item.untrusted:
+        kept["untrusted"] = True
+    if item.quoted:
+        kept["quoted"] = scrub_surrogates(item.quoted)
     if item.files:
         kept["files"] = [
             {"file": f.file and f.file.to_json(), "text": scrub_surrogates(f.text), "note": f.note}
@@ -131,11 +135,20 @@ def _kept(item: TurnInput) -> JSONObject:
 
 
 def asked_again(content: JSONObject) -> TurnInput | None:
-    """What stands in a turn's input step as one, to be asked again; `None` for nothing."""
+    """What stands in a turn's input step as one, to be asked again; `None` for nothing. Untrusted if anything in it is."""
     kept = list(content.get("inputs", ()))
     text = "\n".join(t for i in kept if (t := str(i.get("text", ""))))
     files = tuple(given for i in kept for given in _files(i))
-    return TurnInput(text, "", files=files, role=role_of(content.get("role"))) if text or files else None
+    if not text and not files:
+        return None
+    return TurnInput(
+        text,
+        "",
+        untrusted=any(i.get("untrusted") for i in kept),
+        quoted="\n".join(str(i["quoted"]) for i in kept if i.get("quoted")) or None,
+        files=files,
+        role=role_of(content.get("role")),
+    )
 
 
 def title_of_inputs(inputs: Iterable[JSONObject]) -> str:

@@ -315,7 +315,8 @@ class Sessions:
             await self._answers.close(row, Reply(""), state="silent")
             return
         shown = await self._shown(turn_id, row.event.reply_to)
-        asked = TurnInput(row.event.text, row.event.sender.id)
+        e = row.event
+        asked = TurnInput(e.text, e.sender.id, untrusted=e.untrusted, quoted=e.quoted)
         work = TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=asked, shown=shown)
         await self._turn(box, work)
 

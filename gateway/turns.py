@@ -206,7 +206,11 @@ class Turns:
             last, again = inputs[-1], work.redo
             given = (*again.files, *last.files)
             (files,) = self._files.bounded(work.spec, [given])  # for the model of today
-            inputs = (TurnInput(again.text, last.sender_id, last.sender_name, last.at, files=files),)
+            untrusted = again.untrusted or last.untrusted
+            asked = TurnInput(
+                again.text, last.sender_id, last.sender_name, last.at, untrusted, again.quoted, files=files
+            )
+            inputs = (asked,)
         return TurnRequest(
             work.turn_id,
             work.spec,
