@@ -24,8 +24,8 @@ __all__ = ["Body", "mail_text", "note_of", "read_body", "unflowed"]
 
 _PARTS = 200
 _DEPTH = 20
-_MOST = 1_000_000
-"""Characters of a text that are taken apart: ten times what is answered."""
+_MOST, _MOST_HTML = 1_000_000, 2_000_000
+"""Characters of all texts that are taken apart: ten times what is answered."""
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -42,6 +42,7 @@ class Body:
 
     sealed: what cannot be opened here. left_out: there are more parts or levels than are read. cut: of a text only its
     beginning is read. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in a winmail.dat.
+    taken, taken_html: characters that were taken apart, of texts and of HTML.
     """
 
     text: str = ""
@@ -52,6 +53,8 @@ class Body:
     cut: bool = False
     shown: set[str] | None = None
     packed: str = ""
+    taken: int = 0
+    taken_html: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +203,10 @@ def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
     if b"begin " in data:
         data = _without_uu(data, part, reading, section)
     text = decoded_bytes(data, _charset(part))
-    reading.body.cut |= len(text) > _MOST
-    text = re.sub(r"\r\n?", "\n", text[:_MOST])
+    left = _MOST - reading.body.taken
+    reading.body.cut |= len(text) > left
+    text = re.sub(r"\r\n?", "\n", text[:left])
+    reading.body.taken += len(text)
     if param(part, "format").lower() == "flowed":
         return unflowed(text, delsp=param(part, "delsp").lower() == "yes")
     return text
@@ -214,7 +219,10 @@ def _rich(html: str, reading: _Reading) -> str:
     if reading.silent:
         return ""
     body.html = True
-    body.cut |= not whole
+    left = _MOST_HTML - body.taken_html
+    body.cut |= not whole or len(html) > left
+    html = html[:left]
+    body.taken_html += len(html)
     return text_of_html(html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
 
 

@@ -45,6 +45,13 @@ class Lines:
         self.end()
         self._apart = True
 
+    def begin_cell(self) -> None:
+        """A cell follows: words before it in its row stand before it."""
+        line = " ".join("".join(self._line).split())
+        self._line.clear()
+        if line:
+            self._cells.append([line])
+
     def add_cell(self, cell: Lines) -> None:
         """The next cell of a row, which ends with the line."""
         cell.end()

@@ -24,7 +24,7 @@ _DEEP = 500
 _CELLS = 20
 """Cells within each other that are cells: each level copies what is in it."""
 _NO_TEXT = frozenset(
-    "script style title template noscript object svg dialog datalist rp video audio canvas iframe".split()  # noqa: SIM905
+    "script style title template noscript object svg datalist rp video audio canvas iframe".split()  # noqa: SIM905
 )
 """Not the head: what of HTML5 the parser does not know, it leaves in there where a page has no <body>."""
 _APART = frozenset(["p", "h1", "h2", "h3", "h4", "h5", "h6", "figure"])
@@ -86,6 +86,7 @@ class _Open(NamedTuple):
     apart: bool
     as_it_stands: bool
     tiny: bool
+    below: bool
     beside: bool = False
     row: bool = False
     cell: Lines | None = None
@@ -114,7 +115,7 @@ class _Page:
     def __init__(self, rules: Rules, *, keep_quotes: bool) -> None:
         self.lines = Lines()
         self._marks_quotes = not keep_quotes
-        self._open = [_Open(block=True, apart=False, as_it_stands=False, tiny=False)]
+        self._open = [_Open(block=True, apart=False, as_it_stands=False, tiny=False, below=False)]
         self._cells = 0
         self._left_out = 0  # elements that are open, from the one on that is not read
         self._lists: list[int | None] = []
@@ -124,8 +125,12 @@ class _Page:
         """An element begins."""
         if len(self._open) + self._left_out > _DEEP:
             raise TooDeep("elements")
-        style = declarations(attributes["style"]) if "style" in attributes else {}
-        if self._left_out or tag in _NO_TEXT or self._is_left_out(tag, attributes, style):
+        if self._left_out or tag in _NO_TEXT:
+            self._left_out += 1
+            return
+        own = declarations(attributes["style"]) if "style" in attributes else {}
+        style = {**self._rules.of(tag, attributes), **own}
+        if "hidden" in attributes or (tag == "dialog" and "open" not in attributes) or is_unseen(style):
             self._left_out += 1
             return
         display = style.get("display", "")
@@ -136,7 +141,7 @@ class _Page:
             block,
             tag in _APART,
             self._stands(tag, style),
-            self._is_tiny(tag, attributes, style),
+            *self._sizes(tag, attributes, own, style),
             beside=self._open[-1].row or _is_box(style),
             row=display.endswith("flex"),
         )
@@ -165,24 +170,24 @@ class _Page:
     def close(self) -> None:
         """The page ends."""
 
-    def _is_left_out(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
-        if "hidden" in attributes or (style and is_unseen(style)):
-            return True
-        return style.get("display", "none") == "none" and self._rules.hide(tag, attributes)
-
     def _stands(self, tag: str, style: Mapping[str, str]) -> bool:
         space = style.get("white-space", "")
         if space:
             return space.startswith("pre") or space == "break-spaces"
         return tag in _AS_IT_STANDS or self._open[-1].as_it_stands
 
-    def _is_tiny(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> bool:
-        own = is_tiny(style) if style else None
-        if own is None:
-            own = self._rules.are_tiny(tag, attributes)
-        if own is None and tag == "font" and "size" in attributes:
-            return False
-        return self._open[-1].tiny if own is None else own
+    def _sizes(
+        self, tag: str, attributes: Mapping[str, str], own: Mapping[str, str], style: Mapping[str, str]
+    ) -> tuple[bool, bool]:
+        """Whether its words have no size to be read at, and whether those of what is in it have none for that.
+
+        Layouts take the size from what is around boxes, and the page gives it back to what is in them.
+        """
+        tiny = is_tiny(style)
+        if tiny is None:
+            below = self._open[-1].below and not (tag == "font" and "size" in attributes)
+            return below, below
+        return tiny, tiny and is_tiny(own) is True and not self._rules.sizes_elsewhere
 
     def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:
         if quote:  # the outermost alone: marks of many levels would be longer than the page
@@ -192,6 +197,7 @@ class _Page:
             self.lines = Lines()
         elif tag in ("td", "th") and self._cells < _CELLS:
             self._cells += 1
+            self.lines.begin_cell()
             element = element._replace(block=False, cell=self.lines)
             self.lines = Lines()
         elif element.apart:

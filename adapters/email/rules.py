@@ -6,106 +6,128 @@ Rules for some screens alone (`@media`) and selectors of more than one element a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
-from adapters.email.unseen import declarations, is_tiny, is_unseen, without_comments
+from adapters.email.unseen import declarations, is_tiny, without_comments
 
 __all__ = ["Rules", "rules_of"]
 
 _NAME = re.compile(r"(\w*)([.#][\w-]+)")
 _MEDIA = re.compile(r"\bmedia\s*+=\s*+[\"']?([^\"'>]*)", re.IGNORECASE)
 _FOR_ALL = re.compile(r"@media\s++(?:all|screen)\s*+", re.IGNORECASE)
+_LOOKED_AT = frozenset(
+    [
+        "display",
+        "visibility",
+        "opacity",
+        "transform",
+        "clip",
+        "position",
+        "left",
+        "top",
+        "right",
+        "bottom",
+        "text-indent",
+        "margin",
+        "margin-left",
+        "padding",
+        "padding-left",
+        "overflow",
+        "height",
+        "width",
+        "max-height",
+        "max-width",
+        "min-height",
+        "min-width",
+        "font",
+        "font-size",
+        "float",
+    ]
+)
+_BEGINNINGS = re.compile(r"<!--|<(?:style|script|textarea|title)(?=[\s>/])")
+_ENDS = {"<!--": "-->", **{f"<{tag}": f"</{tag}" for tag in ("style", "script", "textarea", "title")}}
+"""What may stand in a style, a comment (for Outlook alone), a script or a field is no tag."""
 _TAG = 1000
 """Characters of a tag that are looked at."""
 
 
 class Rules:
-    """Collects the rules of a page; of two for the same name the later one holds."""
+    """Collects the rules of a page for single names. sizes_elsewhere: others give letters a size, nobody knows which.
+
+    A later rule counts before an earlier one, one for an id before one for a class, one with a tag before one without.
+    """
 
     def __init__(self) -> None:
-        self._shown: dict[str, bool] = {}
-        self._tiny: dict[str, bool] = {}
+        self._styles: dict[str, tuple[int, dict[str, str]]] = {}
+        self._count = 0
+        self.sizes_elsewhere = False
 
     def read(self, css: str) -> None:
         """Add what a `<style>` says."""
         for selectors, text in _rules(css):
-            style = declarations(text)
-            names = [tag.lower() + name for tag, name in _named(selectors)]
-            if "display" in style or "visibility" in style or is_unseen(style):
-                self._shown |= dict.fromkeys(names, not is_unseen(style))
-            if (tiny := is_tiny(style)) is not None:
-                self._tiny |= dict.fromkeys(names, tiny)
+            style = {name: value for name, value in declarations(text).items() if name in _LOOKED_AT}
+            if not style:
+                continue
+            self._count += 1
+            for one in selectors.split(","):
+                found = _NAME.fullmatch(one.strip())
+                if found is None:
+                    self.sizes_elsewhere |= is_tiny(style) is False
+                    continue
+                name = found[1].lower() + found[2]
+                self._styles[name] = (self._count, {**self._styles.get(name, (0, {}))[1], **style})
 
-    def hide(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        """Whether an element is hidden by what is said of its names: an id counts before a class, with its tag before without."""
-        found = _said(self._shown, tag, attributes)
-        return bool(found) and not all(found)
-
-    def are_tiny(self, tag: str, attributes: Mapping[str, str]) -> bool | None:
-        """Whether its letters have no size to be read at; `None`: nothing is said of that."""
-        found = _said(self._tiny, tag, attributes)
-        return all(found) if found else None
+    def of(self, tag: str, attributes: Mapping[str, str]) -> dict[str, str]:
+        """What they say of an element, by property."""
+        style: dict[str, str] = {}
+        if self._styles:
+            for names in _names(tag, attributes):
+                found = [self._styles[name] for name in names if name in self._styles]
+                for _, said in sorted(found, key=itemgetter(0)):
+                    style |= said
+        return style
 
 
 def rules_of(html: str) -> Rules:
     """The rules of all `<style>` of a page, wherever they stand, for whoever reads at a screen of whatever size."""
     rules, low, at = Rules(), html.lower(), 0
-    start = low.find("<style")
-    while start >= 0:
-        comment = low.find("<!--", at, start)  # for Outlook alone
-        if comment >= 0:
-            if (end := low.find("-->", comment + 4)) < 0:
-                break
-            at = end + 3
-        else:
-            opened = low.find(">", start)
-            closed = low.find("</style", opened)
-            if opened < 0:
-                break
-            media = _MEDIA.search(html[start : min(opened, start + _TAG)])
+    for begin in _BEGINNINGS.finditer(low):
+        if begin.start() < at:
+            continue
+        end = low.find(_ENDS[begin[0]], begin.end())
+        if end < 0 and begin[0] != "<style":
+            break
+        at = end if end >= 0 else len(html)
+        opened = html.find(">", begin.end(), at)
+        if begin[0] == "<style" and opened >= 0:
+            media = _MEDIA.search(html[begin.end() : min(opened, begin.end() + _TAG)])
             if media is None or media[1].strip().lower() in ("", "all", "screen"):
-                rules.read(html[opened + 1 : closed if closed >= 0 else len(html)])
-            if closed < 0:
-                break
-            at = closed
-        if start < at:
-            start = low.find("<style", at)
+                rules.read(html[opened + 1 : at])
     return rules
 
 
-def _said(known: Mapping[str, bool], tag: str, attributes: Mapping[str, str]) -> list[bool]:
-    """What is known of the strongest names of an element of which anything is."""
-    if known:
-        for names in _names(tag, attributes):
-            if found := [known[name] for name in names if name in known]:
-                return found
-    return []
-
-
-def _names(tag: str, attributes: Mapping[str, str]) -> Iterator[Iterable[str]]:
-    """The names of an element, the strongest first."""
-    marks = [f"#{attributes['id']}"] if "id" in attributes else []
+def _names(tag: str, attributes: Mapping[str, str]) -> Iterator[Sequence[str]]:
+    """The names of an element, the strongest last."""
     classes = [f".{name}" for name in attributes.get("class", "").split()]
-    for names in (marks, classes):
-        yield [tag + name for name in names]
+    marks = [f"#{attributes['id']}"] if "id" in attributes else []
+    for names in (classes, marks):
         yield names
-
-
-def _named(selectors: str) -> Iterator[tuple[str, str]]:
-    for one in selectors.split(","):
-        if (found := _NAME.fullmatch(one.strip())) is not None:
-            yield found[1], found[2]
+        yield [tag + name for name in names]
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
     """Selectors and style of the rules that hold for every reader: those in no other block (`@media print`)."""
     text = without_comments(css).replace("<!--", " ").replace("-->", " ")
     blocks: list[str] = []  # what each open block begins with; nothing for one that is for all
+    apart = 0  # those that are not
     for piece in re.split(r"(?<=[{}])", text):
         if piece.endswith("{"):
             begin = piece[:-1].rpartition(";")[2].strip()  # behind an @import
             blocks.append("" if _FOR_ALL.fullmatch(begin) else begin or "?")
+            apart += bool(blocks[-1])
         elif piece.endswith("}") and blocks:
             selectors = blocks.pop()
-            if selectors and not selectors.startswith("@") and not any(blocks):
+            apart -= bool(selectors)
+            if selectors and not selectors.startswith("@") and not apart:
                 yield selectors, piece[:-1]

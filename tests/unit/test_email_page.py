@@ -72,6 +72,13 @@ def test_EM_10_what_is_small_or_moved_is_read(seen: str) -> None:
         "<style>p {color:red}</style><main>words</main>",
         "<!doctype html><html><head><title>no</title><section>words</section></html>",
         "<!--[if mso]><style>.c {display:none}</style><![endif]--><p class=c>words</p>",
+        "<script>'<style>.c {display:none}</style>'</script><p class=c>words</p>",
+        "<style>.a {font-size:0} .a .b {font-size:14px}</style><div class=a><p class=b>words</p></div>",
+        "<style>.a {font-size:0} p {font-size:14px}</style><div class=a><p>words</p></div>",
+        "<style>p {font-size:14px}</style><div style='font-size:0'><p>words</p></div>",
+        "<style>.c {display:none} .d {display:block}</style><p class='c d'>words</p>",
+        "<style>.c {opacity:0}</style><p class=c style='opacity:1'>words</p>",
+        "<dialog open>words</dialog>",
         "<!--[if mso]><v:rect>no</v:rect><![endif]--><a style='display:inline-block;mso-hide:all'>words</a>",
     ],
 )
@@ -98,7 +105,9 @@ def test_EM_10_what_hides_words_wherever_it_stands(page: str) -> None:
 
 def test_styles_without_end_are_read_in_linear_time() -> None:
     began = time.process_time()
+    nested = "<style>" + "@media all{" * 30_000 + ".a{}" * 100_000
     for page in (
+        nested,
         "<style>" * 100_000,
         "<!-- -->" * 100_000 + "<style>",
         "<style" * 100_000,
@@ -181,3 +190,10 @@ def test_hostile_html_costs_what_its_length_says(html: str, lines: int) -> None:
 def test_words_are_read_however_deep_they_stand(depth: int) -> None:
     html = "<p>above</p>" + "<div>" * depth + "deep words" + "</div>" * depth + "below"
     assert text_of_html(html, keep_quotes=False).split() == ["above", "deep", "words", "below"]
+
+
+def test_words_before_a_cell_stand_before_it() -> None:
+    assert (
+        text_of_html("<table><tr>before<td>cell</td><td>next</td></tr></table>", keep_quotes=False)
+        == "before cell next"
+    )
