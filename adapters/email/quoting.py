@@ -28,6 +28,7 @@ _WROTE = re.compile(
     r"|\S.{0,200}<[^\s<>@]{1,200}@[^\s<>@]{3,200}>.{0,60})\s?[:：]$",
     re.IGNORECASE,
 )
+_BROKEN = re.compile(r"^(?:On|Am|Den|Le|El|Il|Em|Op|W dniu)\b", re.IGNORECASE)
 _SEPARATOR = re.compile(
     r"^-{3,12}\s?(?:original message|original appointment|ursprüngliche nachricht|message d'origine|mensaje original"
     r"|messaggio originale|原始邮件|oorspronkelijk bericht)\s?-{3,12}$",
@@ -113,10 +114,10 @@ def _words(text: str) -> str:
 def _attribution(lines: Sequence[str]) -> tuple[int, str] | None:
     """Where the first quotation begins and who wrote it: "On ... wrote:", or a field; one with nothing below is none."""
     field = next((number for number, line in enumerate(lines) if _FIELD.match(line)), len(lines))
-    for size in (1, 2, 3):
-        for number in range(min(field, len(lines) - size)):
+    for number, line in enumerate(lines[:field]):
+        for size in (1, 2, 3) if _BROKEN.match(line) else (1,):
             text = " ".join(lines[number : number + size])
-            if lines[number] and _WROTE.match(text) and any(lines[number + size :]):
+            if line and _WROTE.match(text) and any(lines[number + size :]):
                 return number, text
     return (field, lines[field]) if field < len(lines) else None
 

@@ -416,6 +416,8 @@ OURS = "<h.aaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbb@x.test>"
         ("So?\n\nFrom: Miller, Tom\nSent: Monday\nTo: Ana\nSubject: x\n\n500", "So?",
          "From: Miller, Tom\nSent: Monday\nTo: Ana\nSubject: x\n\n500"),
         (f"Read:\n> Hallo\n\n-----Original Message-----\nFrom: Bot <{BOT}>\nSent: Monday\n\nold", "Read:", "> Hallo"),
+        (f"So?\n\nOn Mon Tom <t@far.test>\nwrote:\n> On Sun Bot <{BOT}> wrote:\n>> old\n>\n> 500", "So?",
+         f"On Mon Tom <t@far.test>\nwrote:\n> On Sun Bot <{BOT}> wrote:\n>> old\n>\n> 500"),
         (f"Read:\n\n-----Original Message-----\nFrom: Bot <{BOT}>\nSent: Monday\n\nold", "Read:", None),
     ],
 )  # fmt: skip
