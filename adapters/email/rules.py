@@ -45,8 +45,14 @@ _LOOKED_AT = frozenset(
         "float",
     ]
 )
-_BEGINNINGS = re.compile(r"<!--|<(?:style|script|textarea|title)(?=[\s>/])")
-_ENDS = {"<!--": "-->", **{f"<{tag}": f"</{tag}" for tag in ("style", "script", "textarea", "title")}}
+_BEGINNINGS = re.compile(r"<!--|<(?:style|script|textarea|title)(?=[\s>/])", re.IGNORECASE | re.ASCII)
+_ENDS = {
+    "<!--": re.compile("-->"),
+    **{
+        f"<{tag}": re.compile(f"</{tag}", re.IGNORECASE | re.ASCII)
+        for tag in ("style", "script", "textarea", "title")
+    },
+}
 """What may stand in a style, a comment (for Outlook alone), a script or a field is no tag."""
 _TAG = 1000
 """Characters of a tag that are looked at."""
@@ -91,16 +97,17 @@ class Rules:
 
 def rules_of(html: str) -> Rules:
     """The rules of all `<style>` of a page, wherever they stand, for whoever reads at a screen of whatever size."""
-    rules, low, at = Rules(), html.lower(), 0
-    for begin in _BEGINNINGS.finditer(low):
+    rules, at = Rules(), 0
+    for begin in _BEGINNINGS.finditer(html):
         if begin.start() < at:
             continue
-        end = low.find(_ENDS[begin[0]], begin.end())
-        if end < 0 and begin[0] != "<style":
+        tag = begin[0].lower()
+        end = _ENDS[tag].search(html, begin.end())
+        if end is None and tag != "<style":
             break
-        at = end if end >= 0 else len(html)
+        at = len(html) if end is None else end.start()
         opened = html.find(">", begin.end(), at)
-        if begin[0] == "<style" and opened >= 0:
+        if tag == "<style" and opened >= 0:
             media = _MEDIA.search(html[begin.end() : min(opened, begin.end() + _TAG)])
             if media is None or media[1].strip().lower() in ("", "all", "screen"):
                 rules.read(html[opened + 1 : at])

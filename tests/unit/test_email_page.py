@@ -79,6 +79,7 @@ def test_EM_10_what_is_small_or_moved_is_read(seen: str) -> None:
         "<style>.c {display:none} .d {display:block}</style><p class='c d'>words</p>",
         "<style>.c {opacity:0}</style><p class=c style='opacity:1'>words</p>",
         "<dialog open>words</dialog>",
+        "<title>İİİİİİ</title><STYLE media=print>.c {display:none}</STYLE><p class=c>words</p>",
         "<!--[if mso]><v:rect>no</v:rect><![endif]--><a style='display:inline-block;mso-hide:all'>words</a>",
     ],
 )
@@ -94,6 +95,7 @@ def test_EM_10_what_layouts_need_hides_no_words(page: str) -> None:
         "<style>@media all {.c {display:none}}</style><p class=c>no</p><p>words</p>",
         "<style>.c {font-size:0}</style><p class=c>no</p><p>words</p>",
         "<style>.c {opacity:0}</style><p class=c>no</p><p>words</p>",
+        "<title>İİİİİİ</title><Style>.c {display:none}</Style><p class=c>no</p><p>words</p>",
         "<p style='display:none!important;display:block'>no</p><p>words</p>",
         "<p style='display:none;display:nonsense'>no</p><p>words</p>",
         "<dialog>no</dialog><p>words</p><audio>no</audio>",
