@@ -206,9 +206,14 @@ class Turns:
             last, again = inputs[-1], work.redo
             given = (*again.files, *last.files)
             (files,) = self._files.bounded(work.spec, [given])  # for the model of today
-            untrusted = again.untrusted or last.untrusted
             asked = TurnInput(
-                again.text, last.sender_id, last.sender_name, last.at, untrusted, again.quoted, files=files
+                again.text,
+                last.sender_id,
+                last.sender_name,
+                last.at,
+                untrusted=again.untrusted or last.untrusted,
+                quoted=again.quoted,
+                files=files,
             )
             inputs = (asked,)
         return TurnRequest(

@@ -153,9 +153,8 @@ class WebApi:
                 raise Unreachable("The connection to Slack is closed.")
             if self._opened is not None:
                 return self._opened
-            self._opened = self._build(
-                await asyncio.to_thread(_tls, self._network)
-            )  # reading CA files blocks
+            context = await asyncio.to_thread(_tls, self._network)  # reading CA files blocks
+            self._opened = self._build(context)
             return self._opened
 
     def _build(self, context: ssl.SSLContext) -> _Opened:

@@ -33,9 +33,8 @@ def serve_here(only: str | None = None, ready_fd: int | None = None) -> int:
 def _serve(home: Home, only: str | None, ready_fd: int | None) -> int:
     for name in _UNUSED:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # None: as if it were not installed
-    os.environ.setdefault(
-        "PYDANTIC_DISABLE_PLUGINS", "__all__"
-    )  # it would look through all that is installed
+    # It would look through all that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     import_aiohttp()
     from gateway.app import RunOptions, serve
     from gateway.cli.detach import ready_notice

@@ -95,12 +95,8 @@ def _seen(tree: HtmlElement) -> str:
         if element.get("hidden") is not None or _UNSEEN.search(element.get("style") or ""):
             _drop(element)
         else:
-            for measure in (
-                "style",
-                "align",
-                "valign",
-                "value",
-            ):  # inscriptis makes spaces of them, as many as are asked for
+            # inscriptis makes spaces of them, as many as are asked for.
+            for measure in ("style", "align", "valign", "value"):
                 element.attrib.pop(measure, None)
     return str(get_text(tostring(tree, encoding="unicode"), _CONFIG))
 

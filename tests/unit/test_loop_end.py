@@ -15,13 +15,16 @@ import asyncio, sys, time
 from pathlib import Path
 from gateway.cli.loop import end_if_busy, run_daemon
 
-def work(seconds):
-    time.sleep(seconds)
+def work(seconds, begun):
+    begun()
+    time.sleep(seconds)  # what a thread does that nobody can stop
     Path(sys.argv[1]).write_text("done")
 
 async def main():
-    task = asyncio.ensure_future(asyncio.to_thread(work, float(sys.argv[2])))
-    await asyncio.sleep(0.1)
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
+    tell = lambda: loop.call_soon_threadsafe(begun.set)
+    task = asyncio.ensure_future(asyncio.to_thread(work, float(sys.argv[2]), tell))
+    await begun.wait()
     task.cancel()
     await asyncio.wait([task])
     print("closed")
