@@ -17,7 +17,7 @@ from gateway.codes import CODE_LIFE, Code, Codes, is_digest_of
 from gateway.delivery import Delivery
 from gateway.ledger import InboxRow
 from gateway.outbox import Draft
-from gateway.people import Account, NotJoined, People, Who
+from gateway.people import Account, NotJoined, People, Who, written
 from gateway.rights import Rights, is_private, rank
 from gateway.router import place_of
 from hermes.clock import Clock
@@ -110,7 +110,7 @@ class Linking:
             job = self.people.join(first, other, now)
         except NotJoined:
             return Linked(self.say("link_taken"))
-        log.info("people.joined", first=_written(code.who), other=_written(who))
+        log.info("people.joined", first=written(code.who), other=written(who))
         return Linked(self._joined(event), (job, self.codes.spend(code)), self._told(row, code))
 
     def _giver(self, code: Code) -> Literal["owner", "member"] | None:
@@ -124,7 +124,7 @@ class Linking:
     def _joined(self, event: Event) -> str:
         person = self.people.of(_who(event))
         accounts = self.people.accounts(person) if person is not None else []
-        others = ", ".join(_written(a.who) for a in accounts if a.who != _who(event))
+        others = ", ".join(written(a.who) for a in accounts if a.who != _who(event))
         text = self.say("linked", accounts=others)
         if person is None or not self.rights.per_person() or event.kind != "direct":
             return text
@@ -136,7 +136,7 @@ class Linking:
         """The giver is told who joined him, so that a code which was stolen is noticed."""
         targets: tuple[Target, ...] = (code.target,) if code.target is not None else ()
         event = row.event
-        text = self.say("link_used", name=_name(event), account=_written(_who(event)))
+        text = self.say("link_used", name=_name(event), account=written(_who(event)))
         return tuple(self.delivery.compose(targets, text, f"{row.ticket}:link", "notice"))
 
     def unlink(self, row: InboxRow) -> Linked:
@@ -145,7 +145,7 @@ class Linking:
             return Linked(self.say("link_in_private"))
         who = _who(row.event)
         joined = self.rights.accounts(row.event)
-        fallen = [_written(a.who) for a in self.people.let_in_by(who)]
+        fallen = [written(a.who) for a in self.people.let_in_by(who)]
         try:
             jobs = self.part(who)
         except LookupError:
@@ -162,7 +162,7 @@ class Linking:
         gone = [who, *(a.who for a in self.people.let_in_by(who))]
         job = self.people.leave(who, shared=self.rights.per_person())
         for each in gone:
-            log.info("people.parted", account=_written(each))
+            log.info("people.parted", account=written(each))
         return job, *(self.codes.take_back(each) for each in gone)
 
     def revoke(self, who: Who) -> tuple[Job, ...]:
@@ -178,10 +178,6 @@ class Linking:
 
 def _who(event: Event) -> Who:
     return event.instance, event.sender.id
-
-
-def _written(who: Who) -> str:
-    return f"{who[0]}:{who[1]}"
 
 
 def _name(event: Event) -> str:

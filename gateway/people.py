@@ -16,7 +16,7 @@ from hermes.errors import HermesError
 from hermes.events import Role
 from hermes.store import Job, Store
 
-__all__ = ["MOST_ACCOUNTS", "Account", "NotJoined", "People", "Person", "Who", "places_seen_from"]
+__all__ = ["MOST_ACCOUNTS", "Account", "NotJoined", "People", "Person", "Who", "places_seen_from", "written"]
 
 MOST_ACCOUNTS = 16
 """Accounts of one person."""
@@ -182,7 +182,7 @@ class People:
         account, person = self._accounts.get(who), self.of(who)
         joined = self.accounts(person) if person is not None else []
         if account is None or person is None or (len(joined) < 2 and person.place in (None, account.place)):
-            raise LookupError(f"{_written(who)} is joined to no other account.")
+            raise LookupError(f"{written(who)} is joined to no other account.")
         fallen = self.let_in_by(who)
         changed = [i for each in fallen for i in self._part(each, shared=shared)]
         if not fallen or len(self._members.get(person.id, ())) > 1:
@@ -308,12 +308,13 @@ def _save_account(connection: sqlite3.Connection, who: Who, a: Account | None) -
     )
 
 
-def _written(who: Who) -> str:
+def written(who: Who) -> str:
+    """An account as people write it: `INSTANCE:SENDER`."""
     return ":".join(who)
 
 
 def _kept(who: Who | None) -> str | None:
-    return None if who is None else _written(who)
+    return None if who is None else written(who)
 
 
 def _read(written: str | None) -> Who | None:

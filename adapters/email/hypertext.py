@@ -15,7 +15,7 @@ __all__ = ["shown_pictures", "text_of_html", "without_data"]
 _MOST = 2_000_000
 _INLINE = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+")
 _NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
-_UNREAD = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_UNREAD = re.compile(r"<(script|style|title)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
 _PICTURE = re.compile(r"\bcid:([^\"'\s<>)]{1,300})", re.IGNORECASE)
 _QUOTE_BEGINS = re.compile(

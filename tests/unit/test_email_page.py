@@ -199,3 +199,8 @@ def test_words_before_a_cell_stand_before_it() -> None:
         text_of_html("<table><tr>before<td>cell</td><td>next</td></tr></table>", keep_quotes=False)
         == "before cell next"
     )
+
+
+def test_no_word_is_lost_by_hand_in_a_head_that_is_none() -> None:
+    page = "<html><head><title>no</title><style>no</style><main>words</main>"
+    assert text_of_html(page, keep_quotes=False, by_hand=True) == "words"
