@@ -123,7 +123,7 @@ class Fetching:
         try:
             async with self._counted(row, place, attachment, rules):
                 file = await self._had(row, attachment) or await self._fetched(row, place, attachment, rules)
-                return await self._telling.tell(file)
+                return self._measured(await self._telling.tell(file), attachment)
         except _NotHad as reason:
             log.info("media.not_had", instance=row.event.instance, reason=reason.key)
             return self._note(reason, attachment)
@@ -152,6 +152,14 @@ class Fetching:
     async def _note_starts(self, row: InboxRow, place: int, attachment: Attachment, starts: int) -> None:
         with suppress(StoreError):  # a store that is away must not cost a message its files
             await self._store.write(note_starts(row.id, place, attachment.ref, starts))
+
+    def _measured(self, given: GivenFile, attachment: Attachment) -> GivenFile:
+        """What is shorter than the platform told may lack its end, and then whoever reads it has to know that."""
+        file, told = given.file, attachment.size
+        if file is None or told is None or file.size >= told:
+            return given
+        note = self._say("file_shorter", name=shown_name(file.name))
+        return replace(given, note=f"{given.note} {note}".lstrip())
 
     def _note(self, reason: _NotHad, attachment: Attachment) -> GivenFile:
         name = shown_name(clean_name(attachment.name, attachment.mime))
@@ -196,16 +204,17 @@ class Fetching:
             tries += 1
             try:
                 file = await self._read(fetcher, event, attachment, rules)
-                # Shorter than told: it broke off. Twice the same is the file, and the telling was wrong.
+                # Shorter than told: it broke off. Twice at one place it would a third time: that much is kept.
                 if attachment.size is None or file.size >= attachment.size or file.size == before:
                     return file
                 if tries >= _TRIES:
                     raise _NotHad("file_unreachable")
                 before, wait = file.size, 2.0 ** (tries - 1)
             except NotKept as error:
-                raise (
-                    _too_large(rules) if error.reason == "large" else _NotHad(f"file_{error.reason}")
-                ) from error
+                broke_off = error.reason == "empty" and bool(attachment.size)
+                if not broke_off or tries >= _TRIES:
+                    raise _not_kept(error, rules, broke_off=broke_off) from error
+                wait = 2.0 ** (tries - 1)
             except Gone as error:
                 raise _NotHad("file_gone", why=" ".join(str(error).split())[:200].rstrip(".")) from error
             except (NotTaken, Unreachable) as error:
@@ -256,6 +265,12 @@ def _first(texts: Sequence[str], left: int) -> list[str]:
         kept.append(text[:left])
         left -= len(kept[-1])
     return kept
+
+
+def _not_kept(error: NotKept, rules: MediaRules, *, broke_off: bool) -> _NotHad:
+    if broke_off:
+        return _NotHad("file_unreachable")
+    return _too_large(rules) if error.reason == "large" else _NotHad(f"file_{error.reason}")
 
 
 def _too_large(rules: MediaRules) -> _NotHad:

@@ -174,7 +174,7 @@ async def test_a_platform_that_is_away_for_a_moment_is_asked_again_but_not_for_e
 
 
 async def test_a_file_that_broke_off_on_its_way_is_fetched_again(tmp_path: Path) -> None:
-    adapter = Shelf(shelf={"note": b"buy milk", "other": b"cheese"}, cuts=[3])
+    adapter = Shelf(shelf={"note": b"buy milk", "other": b"cheese", "nothing": b""}, cuts=[0])
     async with rig(tmp_path / "home", adapter=adapter) as g:
         await g.send("read", attachments=(file("note", size=8),))
         await g.answered(1)
@@ -183,10 +183,15 @@ async def test_a_file_that_broke_off_on_its_way_is_fetched_again(tmp_path: Path)
         await g.send("read", attachments=(file("note", size=8),))
         await g.answered(2)
         assert "[The file note.txt could not be fetched: the platform did not give it out.]" in asked(g)[0]
-        await g.send("read", attachments=(file("other", size=9),))  # what is told of it is wrong
+        told = (file("other", size=9), file("other", "whole.txt", size=6), file("nothing", size=6))
+        await g.send("read", attachments=told)
         await g.answered(3)
-        assert "cheese" in asked(g)[0]
-        assert adapter.fetched == ["note"] * 5 + ["other"] * 2
+        text = asked(g)[0]
+        assert text.count("cheese") == 2
+        assert "[The file other.txt may be cut: less of it came than the platform had told.]" in text
+        assert text.count("may be cut") == 1
+        assert "[The file nothing.txt could not be fetched: the platform did not give it out.]" in text
+        assert sorted(adapter.fetched) == ["note"] * 5 + ["nothing"] * 3 + ["other"] * 3
 
 
 async def test_an_adapters_own_fault_loses_no_message(tmp_path: Path) -> None:
