@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
+from adapters.fields import mapping, text
 from adapters.markdown.live import settled
 from adapters.slack.client import WebApi
 from adapters.slack.fetching import fetch
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from aiohttp.web import UrlDispatcher
 
 __all__ = ["Slack", "SlackByHttp", "account_of", "build"]
+
+_log = structlog.get_logger("adapters.slack")
 
 _PACE = Pace(bot=Rate(240, 60), chat=Rate(1, 1))
 """One message a second in a channel, "several hundred" a minute in a workspace:
@@ -178,6 +183,20 @@ class SlackByHttp(Slack):
         )
         router.add_post(f"/{self._context.instance}/events", endpoint.handle)
         self._endpoint = endpoint
+
+    async def _sign_in(self, troubles: Troubles) -> Account:
+        account = await super()._sign_in(troubles)
+        if self._endpoint is not None and account.bot:
+            self._endpoint.app = await self._app(account.bot)
+        return account
+
+    async def _app(self, bot: str) -> str:
+        """The id of our app; "" where Slack does not tell it: then the signature alone counts."""
+        try:
+            return text(mapping(await self._api.call("bots.info", {"bot": bot}), "bot"), "app_id")
+        except (AdapterError, ValueError) as e:
+            _log.warning("slack.app_unknown", instance=self._context.instance, reason=str(e))
+            return ""
 
     async def _serve(self, taking: Taking, intake: Intake, troubles: Troubles) -> None:
         since, threads = await taking.position(intake)

@@ -32,8 +32,8 @@ _CONNECT, _ANSWER, _GOODBYE = 10.0, 30.0, 1.0  # seconds
 _CONNECTIONS = 256
 _BIGGEST_FRAME = 8 << 20
 _FORMS = frozenset({
-    "conversations.history", "conversations.info", "conversations.replies", "files.completeUploadExternal",
-    "files.getUploadURLExternal", "files.info", "users.conversations", "users.info",
+    "bots.info", "conversations.history", "conversations.info", "conversations.replies",
+    "files.completeUploadExternal", "files.getUploadURLExternal", "files.info", "users.conversations", "users.info",
 })  # fmt: skip  # these take no JSON
 _UNSENT = (
     aiohttp.ClientConnectorError,

@@ -25,7 +25,7 @@ from hermes.adapter import Intake
 from hermes.clock import Clock
 from hermes.errors import StoreUnavailable
 
-__all__ = ["Endpoint", "fault_of"]
+__all__ = ["Endpoint", "fault_of", "other_app"]
 
 _log = structlog.get_logger("adapters.slack")
 _TOLERANCE = 300.0
@@ -48,8 +48,19 @@ def fault_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -
     return None
 
 
+def other_app(payload: object, app: str) -> str | None:
+    """Why a request is not for us although its signature is right; `None`: it is, or our app's id (`app`) is "". Pure."""
+    told = payload.get("api_app_id") if isinstance(payload, Mapping) else None
+    if not app or not isinstance(told, str) or told == app:
+        return None
+    return f"It is for the app {told[:40]!r}, and bot_token is of {app}; check that signing_secret is of the same app."
+
+
 class Endpoint:
-    """The request URL. taking: `None` until Slack has told us who we are."""
+    """The request URL.
+
+    taking: `None` until Slack has told us who we are. app: our app's id, "" where it is not known.
+    """
 
     def __init__(self, instance: str, secret: str, clock: Clock, intake: Intake) -> None:
         self._instance = instance
@@ -57,21 +68,23 @@ class Endpoint:
         self._clock = clock
         self._intake = intake
         self.taking: Taking | None = None
+        self.app = ""
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Size (the server's), signature, body, verdict: in this order."""
+        """Size (the server's), signature, body, app, verdict: in this order."""
         body = await request.read()
         fault = fault_of(request.headers, body, self._secret, self._clock.time())
         if fault is not None:
-            _log.warning("slack.refused", instance=self._instance, peer=request.remote, reason=fault)
-            return web.json_response({"error": fault}, status=401)
+            return self._refused(request, fault)
         read = _read(request.content_type, body)
         if read is None:
             return web.json_response({"error": "The body cannot be read."}, status=400)
         kind, payload = read
         if kind == "url_verification":
             return web.json_response({"challenge": payload.get("challenge")})
+        if (fault := other_app(payload, self.app)) is not None:
+            return self._refused(request, fault)
         if self.taking is None or not await self._taken(self.taking, kind, payload):
             return web.json_response({"error": "Nothing can be stored now."}, status=503)
         response = web.Response()
@@ -80,6 +93,10 @@ class Endpoint:
         failpoint.reached("intake.acknowledged")
         self._intake.alive()
         return response
+
+    def _refused(self, request: web.Request, fault: str) -> web.Response:
+        _log.warning("slack.refused", instance=self._instance, peer=request.remote, reason=fault)
+        return web.json_response({"error": fault}, status=401)
 
     async def _taken(self, taking: Taking, kind: str, payload: Any) -> bool:  # noqa: ANN401  JSON
         """Whether it is stored in time. What takes longer is stored all the same, and its repeat is a duplicate."""

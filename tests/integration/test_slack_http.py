@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import httpx
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from adapters.slack.adapter import SlackByHttp
 from hermes.adapter import HttpAdapter, Piece
@@ -117,6 +118,41 @@ async def test_what_is_not_slacks_is_refused(slack_peer: SlackPeer) -> None:
         assert (await slack.post(b"{", kind="application/json")).status_code == 400
         assert (await slack.post(b"\xff", kind="application/json")).status_code == 400
     assert desk.events == []
+
+
+async def test_another_apps_requests_are_refused_however_well_they_are_signed(slack_peer: SlackPeer) -> None:
+    said = slack_peer.world.say("for another")
+    command = slack_peer.world.command("stop", response_url="https://hooks.slack.com/commands/1")
+    press = {"payload": json.dumps({"type": "block_actions", "api_app_id": "A2"})}
+    desk = Desk()
+    with capture_logs() as logs:
+        async with served(slack_peer, desk) as (slack, may_run):
+            may_run.set()
+            await connected(desk)
+            for payload, kind in (
+                ({**said, "api_app_id": "A2"}, "application/json"),
+                ({**command, "api_app_id": "A2"}, FORM),
+                (press, FORM),
+            ):
+                refused = await slack.post(payload, kind=kind)
+                assert refused.status_code == 401
+                assert "It is for the app 'A2', and bot_token is of A1" in refused.json()["error"]
+            assert (await slack.post(said)).status_code == 200
+    assert [event.text for event in desk.events] == ["for another"]
+    assert [log["event"] for log in logs if log["log_level"] == "warning"] == ["slack.refused"] * 3
+
+
+async def test_where_slack_does_not_say_which_app_we_are_the_signature_counts(slack_peer: SlackPeer) -> None:
+    slack_peer.scopes = slack_peer.scopes.replace(",users:read", "")
+    desk = Desk()
+    with capture_logs() as logs:
+        async with served(slack_peer, desk) as (slack, may_run):
+            may_run.set()
+            await connected(desk)
+            said = {**slack_peer.world.say("hello"), "api_app_id": "A2"}
+            assert (await slack.post(said)).status_code == 200
+    assert [event.text for event in desk.events] == ["hello"]
+    assert "slack.app_unknown" in [log["event"] for log in logs]
 
 
 async def test_FT_14_what_cannot_be_stored_in_time_is_to_come_again(slack_peer: SlackPeer) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 METHODS = (
     "auth.test",
+    "bots.info",
     "chat.postMessage",
     "chat.update",
     "conversations.history",

@@ -6,13 +6,14 @@ from typing import Any
 from tests.peers.slack.blocks import given
 from tests.peers.slack.files import Files, Refusal
 from tests.peers.slack.spec import LONGEST_TEXT
-from tests.peers.slack.world import BOT, TEAM, USER, Channel, Message, World
+from tests.peers.slack.world import APP, BOT, TEAM, USER, Channel, Message, World
 
 SCOPES = (
     "app_mentions:read,assistant:write,channels:history,chat:write,chat:write.public,commands,groups:history,"
     "files:read,files:write,im:history,im:write,mpim:history,reactions:write,users:read"
 )
 NEEDS = {
+    "bots.info": "users:read",
     "files.completeUploadExternal": "files:write",
     "files.getUploadURLExternal": "files:write",
     "files.info": "files:read",
@@ -32,6 +33,7 @@ class Methods:
         self.has_history = True
         self._table: dict[str, Callable[[_Params], dict[str, Any]]] = {
             "auth.test": self._auth_test,
+            "bots.info": self._bot,
             "chat.postMessage": self._post,
             "chat.update": self._update,
             "conversations.open": self._open,
@@ -60,6 +62,11 @@ class Methods:
             "url": "https://peer.slack.com/", "team": "Peer", "user": "hermes", "team_id": TEAM, "user_id": USER,
             "bot_id": BOT, "is_enterprise_install": False,
         }  # fmt: skip
+
+    def _bot(self, params: _Params) -> dict[str, Any]:
+        if params.get("bot") != BOT:
+            raise Refusal("bot_not_found")
+        return {"bot": {"id": BOT, "deleted": False, "name": "hermes", "app_id": APP, "user_id": USER}}
 
     def _channel(self, name: str) -> Channel:
         found = self._world.channels.get(name)
