@@ -75,9 +75,11 @@ def send(  # noqa: PLR0913, PLR0917  its options
         )
     if to == ORIGIN:
         raise ConfigError("`origin` is the chat that a message came from; nothing came from one here.")
-    files = [_looked_at(path) for path in file or ()]
+    files = file or []
     if len(files) > _MOST_FILES:
         raise HermesError(f"One message has at most {_MOST_FILES} files.")
+    if not key:  # with one it may have been sent already, and then nobody needs its files
+        _look_at(files)
     words = _words(text, bare=bool(files))
     if parse_target(to).instance == HOME:
         to = ask_holder("targets.resolve", to=to)["target"]
@@ -106,7 +108,7 @@ class _Message:
     words: str
     key: str
     wait: float
-    files: list[_Found]
+    files: list[Path]
 
     def sent_by(self, ask: Ask) -> dict[str, Any]:
         """What becomes of it. Files are copied once it is known that they will be taken."""
@@ -122,9 +124,13 @@ class _Message:
         from gateway.cli.keeping import keep_files
         from gateway.outbound import check_files
 
-        platform = parse_target(ready["target"]).instance
-        check_files(platform, ready["largest_file"], [(f.shown, f.size) for f in self.files])
-        return [f.to_json() for f in keep_files([f.path for f in self.files], ready["largest_file"])]
+        found, platform = _look_at(self.files), parse_target(ready["target"]).instance
+        check_files(platform, ready["largest_file"], [(f.shown, f.size) for f in found])
+        return [f.to_json() for f in keep_files([f.path for f in found], ready["largest_file"])]
+
+
+def _look_at(paths: list[Path]) -> list[_Found]:
+    return [_looked_at(path) for path in paths]
 
 
 def _looked_at(path: Path) -> _Found:

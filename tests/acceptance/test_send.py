@@ -103,6 +103,11 @@ async def test_files_go_out_with_and_without_a_daemon_once_per_key_and_bad_ones_
         assert refused.code != 0, words
         assert said in refused.err, (words, refused.err)
     assert len([m for m in telegram.chats[5] if m.from_bot]) == 3
+    report.unlink()
+    gone = await house.hermes(*both, "Both of **them**")
+    assert (gone.code, gone.out) == (0, "Sent to telegram:5.\n"), gone.err
+    new = await house.hermes("send", "--to", "telegram:5", "--file", str(report), "--key", "new")
+    assert (new.code, "There is no file" in new.err) == (1, True), new.err
 
     assert (await house.hermes("people", "role", "telegram:5", "member")).code == 0
     telegram.push_text("/sethome", chat=5)
