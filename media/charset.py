@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 
 __all__ = ["charset_of", "declared_charset"]
 
@@ -16,6 +17,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b\x1a"))
+_ASCII = bytes({*range(32, 127), *b"\t\n\r"})
 _FEW = 200
 """One control character in so many bytes makes text no binary: logs have NULs where a machine went down."""
 _ONE_BYTE = re.compile(r"cp\d|iso8859|koi8|mac-|big5|gb|hz|shift_jis|euc|tis-620")
@@ -24,6 +26,14 @@ _TAKEN_FOR_1252 = ("iso8859-1", "ascii")  # https://encoding.spec.whatwg.org/#na
 _DECLARED = re.compile(
     rb"""(?i)<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([\w.:-]{2,40})"""
 )
+_NO_LETTER = ("Cc", "Cf", "Cn", "Co", "Cs")
+_UNSEEN = "\t\n\f\r\xad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+"""What text has of them: among others what joins and parts letters in Persian and Hindi."""
+_USUAL = re.compile("[\t\n\r -~\u3001-\u30ff\uff01-\uff5e]")
+"""What text of any language has some of: spaces, line ends, Latin letters and digits, the marks of East Asia, kana."""
+_KANA = re.compile("[\u3001-\u301f\u3041-\u30ff]")
+_SOME = 40
+_FEW_KANA = 3
 
 
 def charset_of(head: bytes) -> str | None:
@@ -36,12 +46,10 @@ def charset_of(head: bytes) -> str | None:
             return codec if _reads(head, codec) else None
     if not head:
         return "utf-8"
-    if head.count(0) * 4 >= len(head):
-        return _unmarked(head)
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if controls * _FEW > len(head):
-        return None
-    return "utf-8" if _is_utf8(head) else "cp1252"
+    if controls * _FEW <= len(head) and _is_utf8(head):
+        return "utf-8"
+    return _unmarked(head) or ("cp1252" if controls * _FEW <= len(head) else None)
 
 
 def declared_charset(head: bytes) -> str | None:
@@ -59,10 +67,18 @@ def declared_charset(head: bytes) -> str | None:
 
 
 def _unmarked(head: bytes) -> str | None:
-    """UTF-16 without its mark: every second byte is zero, since most letters are Latin."""
-    first, second = head[::2].count(0), head[1::2].count(0)
-    codec = "utf-16-le" if second > 9 * first else "utf-16-be" if first > 9 * second else None
-    return codec if codec is not None and _reads(head, codec) else None
+    """UTF-16 without its mark: all of it are characters, and what every text has some of is among them.
+
+    Text of one byte a character has no zeros. A short Japanese one may have none either; then much of it must be kana, since
+    their first byte is the digit 0.
+    """
+    if len(head.translate(None, _ASCII)) * 8 <= len(head):
+        return None
+    usual, part, least = (_USUAL, _SOME, 1) if 0 in head else (_KANA, _FEW_KANA, _FEW_KANA)
+    found = {codec: len(usual.findall(head.decode(codec, "replace"))) for codec in ("utf-16-le", "utf-16-be")}
+    best = max(found, key=lambda codec: found[codec])
+    is_some = found[best] >= max(least, len(head) // 2 / part)
+    return best if is_some and _reads(head, best) else None
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -74,7 +90,9 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _reads(head: bytes, codec: str) -> bool:
-    """Whether the codec makes letters of it: nearly no control characters, nothing unassigned."""
+    """Whether the codec makes text of it: nearly no control characters, nothing unassigned."""
     text = codecs.getincrementaldecoder(codec)("replace").decode(head)
-    odd = sum(1 for c in text if c == "\ufffd" or not (c.isprintable() or c in "\t\n\f\r\ufeff"))
+    odd = sum(
+        1 for c in text if c == "\ufffd" or (c not in _UNSEEN and unicodedata.category(c) in _NO_LETTER)
+    )
     return odd * _FEW <= len(text)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from media.charset import charset_of
+from media.latin import is_rather_western, is_western
 from media.readable import Piece, Unreadable
 
 __all__ = ["read"]
@@ -29,10 +30,17 @@ def read(file: BinaryIO) -> Iterator[Piece]:
 
 
 def _guessed(head: bytes) -> str:
-    """The codec of one byte a character: many look alike, so this is asked of who has seen many."""
+    """The codec of one byte a character. Many look alike: what is not plainly Western is asked of who has seen many.
+
+    Who has takes Western text of few such letters for Central European.
+    """
+    if is_western(head):
+        return "cp1252"
     try:
         from charset_normalizer import from_bytes  # noqa: PLC0415  # a part of the extra
     except ModuleNotFoundError:
         return "cp1252"
     best = from_bytes(head).best()
-    return "cp1252" if best is None else best.encoding
+    if best is None or (best.encoding == "cp1250" and is_rather_western(head)):
+        return "cp1252"
+    return best.encoding

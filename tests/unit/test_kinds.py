@@ -144,6 +144,31 @@ def test_encodings_are_told_apart() -> None:
     assert charset_of(b"\xff\xfe" + bytes(range(1, 31)) * 20) is None, "a mark alone makes no text"
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "こんにちは世界",
+        "品名,価格\r\nりんご,100\r\n",
+        "　今日はいい天気ですね。\n　明日も晴れるでしょう。\n",
+        "今天天气很好，明天也会晴。\n",
+        "안녕하세요. 오늘 날씨가 좋습니다.",
+        "Привет, как дела?",
+        "مرحبا كيف حالك اليوم؟",
+        "Grüße",
+    ],
+)
+def test_UTF_16_needs_no_mark_in_any_script(text: str, codec: str) -> None:
+    assert charset_of(text.encode(codec)) == codec
+    assert charset_of(text.encode("utf-16")) == "utf-16"
+    assert charset_of(text.encode()) == "utf-8"
+
+
+@pytest.mark.parametrize("text", ["é0", "20:00é20:00é", "Preis: 10€", "ÄÖÜ 1000", "café 100", "Größe: 10€\n"])
+def test_few_letters_and_zeros_are_no_UTF_16(text: str) -> None:
+    assert charset_of(text.encode("cp1252")) == "cp1252"
+
+
 @pytest.mark.parametrize(
     ("said", "codec"),
     [(b'<meta charset="windows-1251">', "cp1251"), (b"<META content='text/html; charset=KOI8-R'>", "koi8-r"),

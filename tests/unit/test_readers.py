@@ -131,6 +131,31 @@ def test_text_of_another_alphabet_is_guessed() -> None:
     assert told(text.encode("cp1251"))[0] == text.strip()
 
 
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("cp1252", "Grüße"),
+        ("cp1252", "Voilà le déjeuner prêt"),
+        ("cp1252", "L’été dernier, nous avons mangé des crêpes à la plage. Ça coûte 10 €, cœur."),
+        ("cp1252", "El año pasado"),
+        ("cp1252", "Perché non è più così? La città è bellissima, però fa freddo."),
+        ("cp1252", "Não há informação disponível. As ações são feitas amanhã."),
+        ("cp1252", "Rødgrød med fløde på. Æblerne er gode, men dyre i år."),
+        ("cp1252", "Räksmörgås och köttbullar är goda på påsken."),
+        ("cp1252", "Lefèvre, Müller, Muñoz und Jørgensen aus Köln und Málaga, Straße 5"),
+        ("cp1250", "Zażółć gęślą jaźń. Proszę o pilną odpowiedź; Müller też."),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy. Děkuji za odpověď."),
+        ("cp1250", "Árvíztűrő tükörfúrógép. Köszönöm szépen, hogy eljöttetek."),
+        ("cp1250", "Čovjek je došao kući i čekao šest sati. Žena ga je već čekala."),
+        ("cp1254", "Günaydın, bugün nasılsınız? İyi günler dilerim, şimdi gidiyorum."),
+        ("shift_jis", "今日はいい天気ですね。明日も晴れるでしょう。"),
+        ("utf-16-le", "今日はいい天気ですね。明日も晴れるでしょう。"),
+    ],
+)
+def test_letters_of_old_encodings_are_those_of_a_language(codec: str, text: str) -> None:
+    assert told(text.encode(codec))[0] == text
+
+
 def test_control_characters_and_half_characters_are_left_out() -> None:
     assert told(b"a\0b\x1b[31mc\n\n\n\n\nd  \n" + b"x" * 900)[0] == "ab[31mc\n\nd\n" + "x" * 900
     half = "word " * 100 + "\ud800"
