@@ -18,6 +18,7 @@ from adapters.email.reader import read_mail
 from adapters.email.slim import slimmed
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import uu_blocks
+from hermes.charset import declared_codec
 from hermes.messages import scrub_surrogates
 
 __all__ = ["Body", "mail_text", "note_of", "read_body", "unflowed"]
@@ -198,11 +199,12 @@ def _best(parts: Sequence[tuple[Message, str]], reading: _Reading, depth: int) -
 
 def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
     if kind == "text/html":
-        return _rich(decoded_bytes(_data(part), _charset(part)), reading)
+        data = _data(part)
+        return _rich(decoded_bytes(data, param(part, "charset"), declared_codec(data)), reading)
     data = b"" if reading.silent else _data(part)
     if b"begin " in data:
         data = _without_uu(data, part, reading, section)
-    text = decoded_bytes(data, _charset(part))
+    text = decoded_bytes(data, param(part, "charset"))
     left = _MOST - reading.body.taken
     reading.body.cut |= len(text) > left
     text = re.sub(r"\r\n?", "\n", text[:left])
@@ -244,10 +246,6 @@ def _data(part: Message) -> bytes:
         return data
     raw = part.get_payload()
     return raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
-
-
-def _charset(part: Message) -> str:
-    return param(part, "charset") or "us-ascii"
 
 
 def unflowed(text: str, *, delsp: bool) -> str:

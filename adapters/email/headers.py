@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from email.errors import MessageError
 from email.header import Header, decode_header
 from email.message import Message
-from email.utils import collapse_rfc2231_value
+
+from hermes.charset import codec_of, marked_codec
 
 __all__ = [
     "decoded",
@@ -29,17 +30,7 @@ _LONGEST = 4_096
 """Characters: the standard library looks for each encoded word's end as far as the value goes."""
 _ID = re.compile(r"<([!-;=?-~]{1,300})>")
 _COMMENT = re.compile(r"\([^()]*\)")
-_NO_CHARSETS = frozenset(("punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"))
-"""Codecs that no mail is written in; the first takes the square of a text's length."""
 _CONTROL = re.compile("[\x00-\x1f\x7f\u0085\u2028\u2029]+")
-# Labels that are commonly wrong: what they say -> what the bytes are (https://encoding.spec.whatwg.org/#names-and-labels).
-_MEANT = {
-    "iso-8859-1": "cp1252",
-    "latin1": "cp1252",
-    "us-ascii": "cp1252",
-    "ascii": "cp1252",
-    "gb2312": "gb18030",
-}
 
 
 def raw_values(message: Message, name: str) -> list[str]:
@@ -75,34 +66,31 @@ def decoded(value: str) -> str:
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
-def decoded_bytes(data: bytes, charset: str) -> str:
-    """Text of bytes whose charset is what somebody says it is."""
-    label = charset.strip().strip("\"'").lower()
-    if re.sub(r"[- ]", "_", label) in _NO_CHARSETS:
-        label = "us-ascii"
-    for name, errors in (
-        (_strict(label), "strict"),
-        ("utf-8", "strict"),
-        (_MEANT.get(label, label), "replace"),
-    ):
+def decoded_bytes(data: bytes, charset: str, declared: str | None = None) -> str:
+    """Text of bytes whose charset is what somebody says it is.
+
+    declared: the codec that the text names itself, which counts where nobody says anything, or what is not so.
+    """
+    codec, other = codec_of(charset), declared or "cp1252"
+    is_guess = codec in (None, "ascii")
+    codec = other if codec is None or is_guess else codec
+    # One byte charsets take any bytes, so UTF-8 goes before a guess; what is all ASCII is no sign of it.
+    names = [codec] if data.isascii() else [codec, "utf-8"]
+    if is_guess or codec == "cp1252":
+        names.reverse()
+    for name in filter(None, (marked_codec(data), *names)):
         try:
-            text = data.decode(name, errors)
-        except (LookupError, ValueError):
+            return data.decode(name).removeprefix("\ufeff")
+        except ValueError:
             continue
-        if not _is_guess(text):
-            return text
-    return data.decode("cp1252", "replace")
+    text = data.decode(codec, "replace")
+    return data.decode(other, "replace") if _is_guess(text) else text
 
 
 def _is_guess(text: str) -> bool:
     """Whether most of what is no ASCII could not be read: the label is wrong, not a byte."""
     bad = text.count("\ufffd")
     return bad > 0 and 2 * bad > sum(char > "\x7f" for char in text)
-
-
-def _strict(label: str) -> str:
-    """What is tried first. One byte charsets take any bytes, so UTF-8 goes before them."""
-    return "utf-8" if _MEANT.get(label) == "cp1252" else _MEANT.get(label, label)
 
 
 def without_comments(value: str) -> str:
@@ -130,7 +118,10 @@ def file_name(part: Message) -> str:
     """The name of an attachment, for showing; empty where it has none. Never a path."""
     try:
         found = part.get_param("filename", None, "content-disposition") or part.get_param("name", None)
-        name = collapse_rfc2231_value(found, "replace") if found else ""
+        if isinstance(found, tuple):
+            name = decoded_bytes(found[2].encode("raw_unicode_escape"), found[0] or "")
+        else:
+            name = str(found or "")
     except (ValueError, LookupError, TypeError):
         return ""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,6 +1,7 @@
 """What a mail says: its text without quotation and signature, in any charset, and the names of its files."""
 
 import base64
+from urllib.parse import quote
 
 import pytest
 
@@ -223,6 +224,58 @@ def test_EM_11_what_the_labels_mean_in_the_wild() -> None:
     assert event(raw(b"caf\xe9 \x80", "text/plain; charset=iso-8859-1")).text == "café €"
     assert event(raw("中文".encode("gb18030"), "text/plain; charset=gb2312")).text == "中文"
     assert event(raw("日本".encode("iso-2022-jp"), "text/plain; charset=iso-2022-jp")).text == "日本"
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("iso-8859-8-i", "cp1255", "שלום"),
+        ("iso-8859-6-e", "iso-8859-6", "سلام"),
+        ("windows-874", "cp874", "สวัสดี"),
+        ("x-sjis", "cp932", "日本語"),
+        ("shift_jis", "cp932", "① ～"),
+        ("x-mac-roman", "mac_roman", "Grüße"),
+        ("ks_c_5601-1987", "cp949", "안녕 뷁"),
+        ("gbk", "gb18030", "价格𠀀"),
+        ("big5", "big5hkscs", "香港邨"),
+        ("latin5", "cp1254", "“İyi”"),
+        ("utf-7", "utf-7", "Привет"),
+    ],
+)
+def test_EM_11_labels_that_are_unknown_or_too_narrow(label: str, codec: str, text: str) -> None:
+    assert event(raw(text.encode(codec), f"text/plain; charset={label}")).text == text
+    name = quote(f"{text}.pdf".encode(codec))
+    (found,) = event(
+        parts(TEXT, attached(f"Content-Disposition: attachment; filename*={label}''{name}"))
+    ).attachments
+    assert found.name == f"{text}.pdf"
+
+
+@pytest.mark.parametrize(
+    ("codec", "label"),
+    [
+        ("cp1251", "windows-1251"),
+        ("koi8-r", "koi8-r"),
+        ("utf-8", "windows-1251"),
+    ],
+)
+def test_EM_11_html_without_a_charset_is_read_by_what_it_says_itself(codec: str, label: str) -> None:
+    page = f"<meta http-equiv=Content-Type content='text/html; charset={label}'>Привет".encode(codec)
+    assert event(raw(page, "text/html")).text == "Привет"
+    assert event(raw(page, f"text/html; charset={codec}")).text == "Привет"
+
+
+def test_EM_11_marks_before_a_text_say_what_it_is_and_are_no_letters() -> None:
+    marked = b"Content-Type: text/plain; charset=utf-8\r\n\r\n\xef\xbb\xbf/help"
+    assert event(parts(marked)).text == "/help"
+    coded = base64.b64encode("<p>Привет".encode("utf-16"))
+    for label in ("x", "utf-8"):
+        head = f"Content-Type: text/html; charset={label}\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        assert event(parts(head.encode() + coded)).text == "Привет"
+    page = "<meta charset=iso-2022-jp>日本語".encode("iso-2022-jp")
+    assert event(raw(page, "text/html")).text == "日本語"
+    odd = b"\x1b$B3t<02q<R-!\x1b(B"  # with a letter that only Windows has
+    assert event(raw(odd, "text/plain; charset=iso-2022-jp")).text == "株式会社\ufffd"
 
 
 def test_EM_13_encoded_words_are_joined_without_a_space() -> None:
