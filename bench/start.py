@@ -23,14 +23,15 @@ _COMMON = [
     *("adapters.terminal.adapter", "adapters.webhook.adapter"),
 ]
 _ALL = [*_COMMON, "adapters.api.adapter", "telegram", "adapters.telegram.adapter"]
-_UNUSED = ("rich", "httpx._main")
+_UNUSED = ("rich", "httpx._main", "frozenlist._frozenlist")
 _SETTLING = 2.0  # seconds after READY in which caches and threads come to rest
 
 
 def imports(modules: list[str]) -> tuple[float, float]:
     """Seconds and MB that a process takes to import these, with what the daemon leaves out left out."""
     code = (
-        f"import sys; sys.modules.update(dict.fromkeys({_UNUSED!r})); import {', '.join(modules)}\n"
+        f"import mimetypes, sys; mimetypes.inited = True; sys.modules.update(dict.fromkeys({_UNUSED!r}))\n"
+        f"import {', '.join(modules)}\n"
         "print(open('/proc/self/statm').read().split()[1])"
     )
     began = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import sys
 
@@ -11,8 +12,8 @@ from hermes.trust import import_aiohttp
 
 __all__ = ["serve_here"]
 
-_UNUSED = ("rich", "httpx._main")
-"""structlog and httpx import these where they are installed; a daemon paints nothing."""
+_UNUSED = ("rich", "httpx._main", "frozenlist._frozenlist")
+"""What libraries import where it is installed; a daemon paints nothing, and a list in C++ brings a library of 1 MB."""
 
 
 def serve_here(only: str | None = None, ready_fd: int | None = None) -> int:
@@ -35,6 +36,7 @@ def _serve(home: Home, only: str | None, ready_fd: int | None) -> int:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # None: as if it were not installed
     # It would look through all that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    mimetypes.inited = True  # else aiohttp reads the machine's table, for files that we do not serve
     import_aiohttp()
     from gateway.app import RunOptions, serve
     from gateway.cli.detach import ready_notice
