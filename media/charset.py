@@ -6,26 +6,14 @@ import codecs
 import re
 import unicodedata
 
-__all__ = ["charset_of", "declared_charset"]
+from hermes.charset import marked_codec
 
-# The longer marks first: that of UTF-32 begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+__all__ = ["charset_of"]
+
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b\x1a"))
 _ASCII = bytes({*range(32, 127), *b"\t\n\r"})
 _FEW = 200
 """One control character in so many bytes makes text no binary: logs have NULs where a machine went down."""
-_ONE_BYTE = re.compile(r"cp\d|iso8859|koi8|mac-|big5|gb|hz|shift_jis|euc|tis-620")
-"""Python's names of what text is written in where it is no Unicode; it also has codecs that are no such thing."""
-_TAKEN_FOR_1252 = ("iso8859-1", "ascii")  # https://encoding.spec.whatwg.org/#names-and-labels
-_DECLARED = re.compile(
-    rb"""(?i)<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([\w.:-]{2,40})"""
-)
 _NO_LETTER = ("Cc", "Cf", "Cn", "Co", "Cs")
 _UNSEEN = "\t\n\f\r\xad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 """What text has of them: among others what joins and parts letters in Persian and Hindi."""
@@ -41,29 +29,15 @@ def charset_of(head: bytes) -> str | None:
 
     One byte a character is read as Windows-1252, which is what most such text is in; it is a guess.
     """
-    for mark, codec in _MARKS:
-        if head.startswith(mark):
-            return codec if _reads(head, codec) else None
+    codec = marked_codec(head)
+    if codec is not None:
+        return codec if _reads(head, codec) else None
     if not head:
         return "utf-8"
     controls = len(head) - len(head.translate(None, _CONTROLS))
     if controls * _FEW <= len(head) and _is_utf8(head):
         return "utf-8"
     return _unmarked(head) or ("cp1252" if controls * _FEW <= len(head) else None)
-
-
-def declared_charset(head: bytes) -> str | None:
-    """The codec that an HTML document of one byte a character names for itself, where Python has it."""
-    found = _DECLARED.search(head[:4096])
-    if found is None:
-        return None
-    try:
-        codec = codecs.lookup((found[1] or found[2]).decode("ascii")).name
-    except LookupError:
-        return None
-    if codec in _TAKEN_FOR_1252:
-        return "cp1252"
-    return codec if _ONE_BYTE.match(codec) else None
 
 
 def _unmarked(head: bytes) -> str | None:

@@ -13,7 +13,8 @@ from inscriptis.model.config import ParserConfig
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
-from media.charset import charset_of, declared_charset
+from hermes.charset import declared_codec
+from media.charset import charset_of
 from media.readable import Piece, Unreadable
 
 __all__ = ["read"]
@@ -52,7 +53,7 @@ def read(file: BinaryIO) -> Iterator[Piece]:
 def _decoded(data: bytes) -> str:
     codec = charset_of(data) or "utf-8"
     if codec == "cp1252":
-        codec = declared_charset(data) or codec
+        codec = declared_codec(data) or codec
     return data.decode(codec, "replace")
 
 
