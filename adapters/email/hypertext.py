@@ -17,6 +17,8 @@ _INLINE = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+
 _NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _UNREAD = re.compile(r"<(script|style|title)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
+_LONG_NUMBER = re.compile(r"&#\d{8,}+;?")
+"""No letter; the standard library makes a number of it all the same, which may be too long for that."""
 _PICTURE = re.compile(r"\bcid:([^\"'\s<>)]{1,300})", re.IGNORECASE)
 _QUOTE_BEGINS = re.compile(
     r"<blockquote\b|\bgmail_quote\b|\bmoz-cite-prefix\b|\byahoo_quoted\b|\bprotonmail_quote\b|\bdivRplyFwdMsg\b"
@@ -37,7 +39,7 @@ def shown_pictures(html: str, *, keep_quotes: bool) -> set[str]:
     quote = None if keep_quotes else _QUOTE_BEGINS.search(html)
     if quote is not None and _by_hand(html[: html.rfind("<", 0, quote.end())]):
         html = html[: quote.start()]
-    return {unquote(found[1]) for found in _PICTURE.finditer(unescape(html))}
+    return {unquote(found[1]) for found in _PICTURE.finditer(_unescaped(html))}
 
 
 def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
@@ -56,7 +58,11 @@ def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
 
 
 def _by_hand(html: str) -> str:
-    return _tidy(unescape(_TAG.sub(" ", _UNREAD.sub(" ", html))))
+    return _tidy(_unescaped(_TAG.sub(" ", _UNREAD.sub(" ", html))))
+
+
+def _unescaped(html: str) -> str:
+    return unescape(_LONG_NUMBER.sub("\ufffd", html))
 
 
 def _tidy(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.email.hypertext import text_of_html
+from adapters.email.hypertext import shown_pictures, text_of_html
 from tests.growth import assert_linear
 
 
@@ -205,3 +205,10 @@ def test_words_before_a_cell_stand_before_it() -> None:
 def test_no_word_is_lost_by_hand_in_a_head_that_is_none() -> None:
     page = "<html><head><title>no</title><style>no</style><main>words</main>"
     assert text_of_html(page, keep_quotes=False, by_hand=True) == "words"
+
+
+def test_a_number_that_is_no_letter_costs_no_mail() -> None:
+    page = "<p>words</p>&#" + "9" * 5_000
+    assert shown_pictures(page + "<img src=cid:a>", keep_quotes=True) == {"a"}
+    for by_hand in (True, False):
+        assert text_of_html(page, keep_quotes=False, by_hand=by_hand).startswith("words")
