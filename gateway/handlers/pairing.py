@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from gateway.control import Handler
+from gateway.handlers.commit import commit
 from gateway.handlers.request import text
 from gateway.handlers.running import Running
-from gateway.people import Who
 from hermes.errors import HermesError
 from hermes.messages import JSONObject
-from hermes.store import Job
 
 __all__ = ["operations"]
 
@@ -43,7 +42,7 @@ class _Operations:
             pairing, job = core.pairings.approve(text(request, "code"), time.time())
         except LookupError as error:
             raise HermesError(str(error)) from error
-        await self._write((pairing.instance, pairing.sender), [job])
+        await commit(core, [job], (pairing.instance, pairing.sender))
         return {"pairing": asdict(pairing)}
 
     async def pairing_revoke(self, request: JSONObject) -> JSONObject:
@@ -60,18 +59,8 @@ class _Operations:
         except LookupError as error:
             if not jobs:
                 raise HermesError(" ".join(filter(None, [error.args[0], self._still(who)]))) from error
-        await self._write(who, jobs)
+        await commit(core, jobs, who)
         return {"still": self._still(who)}
-
-    async def _write(self, who: Who, jobs: Sequence[Job]) -> None:
-        """Commit; what could not be is not true either, so that it can be tried again."""
-        core = self._gateway.core
-        try:
-            await core.store.write(*jobs)
-        except BaseException:
-            await core.pairings.reload(core.store, *who)
-            await core.linking.people.reload(core.store)
-            raise
 
     def _still(self, who: tuple[str, str]) -> str | None:
         instance, sender = who

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import get_args
 
 from gateway.control import Handler
+from gateway.handlers.commit import commit
 from gateway.handlers.request import text
 from gateway.handlers.running import Running
 from gateway.people import Account, Person, Who
 from hermes.errors import HermesError
 from hermes.events import Role
 from hermes.messages import JSONObject
-from hermes.store import Job
 
 __all__ = ["operations"]
 
@@ -62,7 +62,7 @@ class _Operations:
             raise HermesError("These are one account.")
         known = self._people.account(first) or Account(*first, self._name(first), None)
         job = self._people.join(known, Account(*other, self._name(other), None), time.time())
-        await self._write([job])
+        await commit(self._core, [job])
         person = self._people.of(first)
         assert person is not None  # noqa: S101  joined just now
         return {"person": self._shown(person)}
@@ -72,7 +72,7 @@ class _Operations:
             jobs = self._core.linking.part(account(request, "account"))
         except LookupError as error:
             raise HermesError(error.args[0]) from error
-        await self._write(jobs)
+        await commit(self._core, jobs)
         return {}
 
     async def role(self, request: JSONObject) -> JSONObject:
@@ -82,18 +82,10 @@ class _Operations:
             raise HermesError(f"There is no role {wanted!r}; there are {', '.join(known)}, and default.")
         role: Role | None = next((r for r in known if r == wanted), None)
         job = self._people.give_role(who, self._name(who), role, time.time())
-        await self._write([job])
+        await commit(self._core, [job])
         person = self._people.of(who)
         shown = self._rights.own_role(who) if person is None else self._rights.role_of(person)
         return {"role": shown, "admitted": self._rights.is_admitted(who)}
-
-    async def _write(self, jobs: Sequence[Job]) -> None:
-        """Commit; what could not be is not true either."""
-        try:
-            await self._core.store.write(*jobs)
-        except BaseException:
-            await self._people.reload(self._core.store)
-            raise
 
     def _name(self, who: Who) -> str:
         return next((p.name for p in self._core.pairings.listed() if (p.instance, p.sender) == who), "")

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from gateway.handlers import people as who_is_who
 from gateway.handlers.pairing import operations
 from gateway.people import Account
+from hermes.errors import HermesError
 from tests.gatewayrig import OPEN, rig
 
 CONFIG = OPEN.replace('allow_from: ["*"], ', "")
 
 
-def refusing(connection: sqlite3.Connection) -> None:
+def refusing(connection: sqlite3.Connection, table: str = "pairings") -> None:
     """The table takes no change."""
     for change in ("INSERT", "DELETE"):
         connection.execute(
-            f"CREATE TRIGGER full_{change} BEFORE {change} ON pairings BEGIN SELECT RAISE(ABORT, 'full'); END"
+            f"CREATE TRIGGER full_{change} BEFORE {change} ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END"
         )
 
 
@@ -57,3 +60,20 @@ async def test_who_could_not_be_admitted_or_revoked_can_be_a_second_time(tmp_pat
         assert (await g.send("with me", chat="8")).kind == "refused"
     async with rig(tmp_path / "home", config=CONFIG) as g:
         assert (await g.send("out", chat="7")).kind == "refused"
+
+
+async def test_a_role_or_a_joining_that_could_not_be_stored_is_not_there(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", config=CONFIG) as g:
+        ask = who_is_who.operations(cast("Any", SimpleNamespace(core=g.core)))
+        await g.core.store.write(partial(refusing, table="people"))
+        for name, request in (
+            ("people.role", {"account": "telegram:7", "role": "member"}),
+            ("people.link", {"first": "telegram:7", "other": "telegram:8"}),
+        ):
+            with pytest.raises(sqlite3.Error):
+                await ask[name](request)
+            with pytest.raises(HermesError, match="is nobody"):
+                await ask["people.show"]({"person": "telegram:7"})
+        await g.core.store.write(taking)
+        await ask["people.role"]({"account": "telegram:7", "role": "member"})
+        assert (await ask["people.show"]({"person": "telegram:7"}))["person"]["role"] == "member"
