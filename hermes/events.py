@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hermes.files import StoredFile
@@ -102,6 +102,10 @@ class Attachment:
         file = raw.get("file")
         known = {name: raw[name] for name in ("kind", "ref", "name", "mime", "size", "starts") if name in raw}
         return cls(**known, file=None if file is None else StoredFile.from_json(file))
+
+    def overheard(self) -> Attachment:
+        """The same where somebody else made it: a voice is then no word of the sender's, but a recording."""
+        return replace(self, kind="audio") if self.kind == "voice" else self
 
 
 @dataclass(frozen=True, slots=True)

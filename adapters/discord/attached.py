@@ -16,11 +16,11 @@ from adapters.fields import objects
 from hermes.events import Attachment
 from hermes.messages import scrub_surrogates
 
-__all__ = ["FilePlace", "attachments", "files_of", "is_drawn"]
+__all__ = ["FilePlace", "attachments", "files_answered", "files_of", "is_drawn"]
 
 Kind = Literal["image", "audio", "voice", "video", "document", "sticker", "other"]
 _VOICE_MESSAGE = 1 << 13
-_STICKERS: Mapping[object, tuple[str, str]] = {
+_STICKERS: Mapping[int, tuple[str, str]] = {
     1: ("png", "image/png"),
     2: ("png", "image/apng"),
     4: ("gif", "image/gif"),
@@ -55,8 +55,20 @@ class FilePlace:
 
 def attachments(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
     """The files of a message and of those that it passes on; what makes no sense is left out."""
-    files = [_attachment(file, holder, message) for file, holder in _files(message)]
+    found = ((_attachment(file, holder, message), holder is message) for file, holder in _files(message))
+    files = [file if is_own else file.overheard() for file, is_own in found]
     return (*files, *(sticker for holder in _holders(message) for sticker in _stickers(holder)))
+
+
+def files_answered(message: Mapping[str, Any], account: str) -> tuple[Attachment, ...]:
+    """The files of what it answers: to reply to a picture is to speak of it. Ours are known already."""
+    answered = message.get("referenced_message")
+    if not isinstance(answered, Mapping):
+        return ()
+    author = answered.get("author")
+    if isinstance(author, Mapping) and author.get("id") == account:
+        return ()
+    return tuple(map(Attachment.overheard, attachments(answered)))
 
 
 def files_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -66,7 +78,12 @@ def files_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def is_drawn(sticker: Mapping[str, Any]) -> bool:
     """Whether a sticker is no picture, so that only its name can be told."""
-    return sticker.get("format_type") not in _STICKERS
+    return _picture(sticker) is None
+
+
+def _picture(sticker: Mapping[str, Any]) -> tuple[str, str] | None:
+    form = sticker.get("format_type")
+    return _STICKERS.get(form) if isinstance(form, int) else None
 
 
 def _files(message: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -110,9 +127,9 @@ def _name(file: Mapping[str, Any]) -> str:
 
 def _stickers(holder: Mapping[str, Any]) -> Iterator[Attachment]:
     for sticker in objects(holder, "sticker_items"):
-        number, form = str(sticker.get("id")), sticker.get("format_type")
-        if number.isascii() and number.isdigit() and not is_drawn(sticker):
-            ending, mime = _STICKERS[form]
+        number, picture = str(sticker.get("id")), _picture(sticker)
+        if number.isascii() and number.isdigit() and picture is not None:
+            ending, mime = picture
             name = scrub_surrogates(str(sticker.get("name") or "sticker"))
             yield Attachment("sticker", f"stickers/{number}.{ending}", f"{name}.{ending}", mime)
 

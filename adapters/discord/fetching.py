@@ -98,7 +98,7 @@ def expires_at(url: str) -> float:
     """When a signed address stops to hold (epoch seconds); never where it does not say."""
     try:
         return float(int(parse_qs(urlsplit(url).query)["ex"][0], 16))
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return float("inf")
 
 

@@ -5,20 +5,20 @@ Source: https://discord.com/developers/docs/resources/message#message-object .
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from adapters.discord.addressing import names_us, readable
 from adapters.discord.answers import Answers
-from adapters.discord.attached import attachments
+from adapters.discord.attached import attachments, files_answered
 from adapters.discord.beside import beside
 from adapters.discord.mark import time_of
 from adapters.discord.places import Place
 from adapters.fields import mapping, whole
 from adapters.fields import text as text_of
-from hermes.events import Admission, Event, Ignored, Parsed, Sender, Target, Unparsable
+from adapters.foreseen import or_unparsable
+from hermes.events import Admission, Event, Ignored, Parsed, Sender, Target
 from hermes.messages import scrub_surrogates
 
 __all__ = [
@@ -38,7 +38,6 @@ NO_CONTENT = "no content"
 _SAID = (0, 19)  # ordinary messages and replies; all other types are the server's own notes
 _QUOTE = 500
 _NAME = 80
-_RAW = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +67,7 @@ def parse_message(message: object, reading: Reading, place: Place) -> Parsed:
 
 def safely(found: object, parse: Callable[[Mapping[str, Any]], Parsed]) -> Parsed:
     """What `parse` makes of it, or that it makes no sense, without the secret by which it would be answered."""
-    try:
-        return parse(whole(found, "it"))
-    except (ValueError, OverflowError, RecursionError) as e:
-        return Unparsable(_raw(found), str(e) or type(e).__name__)
-
-
-def _raw(found: object) -> str:
-    """What came, without the secret by which a slash command is answered."""
-    try:
-        shown = {k: v for k, v in found.items() if k != "token"} if isinstance(found, Mapping) else found
-        return json.dumps(shown)[:_RAW]
-    except (ValueError, RecursionError, TypeError):
-        return "(cannot be shown)"
+    return or_unparsable(found, lambda: parse(whole(found, "it")), secrets=("token",))
 
 
 def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Parsed:
@@ -141,7 +128,7 @@ def _event(
         reply_to=(_reply_to(reading, place, (chat, channel, number), text if begins else None),),
         private_notice=place.direct,
         sent_at=time_of(int(number)),
-        attachments=attachments(message),
+        attachments=(*attachments(message), *files_answered(message, reading.account)),
         admitted=_admission(id_of(mapping(message, "author"), "id"), reading) if is_bot else None,
         chat_name="" if begins else chat_name_of(place, mapping(message, "author")),
     )

@@ -6,7 +6,7 @@ check_file_info`, in channels that workspaces share), so what is kept of it is i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from adapters.fields import objects
@@ -28,12 +28,14 @@ _HIDDEN = {
 
 def read_files(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
     """The files of a message and of what it passes on; those that cannot be read are passed over."""
-    return tuple(_attachment(file) for file in _files(message) if not _is_elsewhere(file))
+    own = [_attachment(file) for file in _files((message,)) if not _is_elsewhere(file)]
+    passed = [_attachment(file) for file in _files(shared(message)) if not _is_elsewhere(file)]
+    return (*own, *map(Attachment.overheard, passed))
 
 
 def read_links(message: Mapping[str, Any]) -> str:
     """Files that lie elsewhere (Google Drive and the like), as people see them: a link on each line."""
-    links = [file for file in _files(message) if _is_elsewhere(file)]
+    links = [file for file in _files((message, *shared(message))) if _is_elsewhere(file)]
     return "\n".join(f"{_named(file)} ({_word(file, 'url_private')})" for file in links)
 
 
@@ -72,8 +74,8 @@ def number_of_share(file: object, chat: str) -> str | None:
     return None
 
 
-def _files(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for holder in (message, *shared(message)):
+def _files(holders: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for holder in holders:
         yield from (file for file in objects(holder, "files") if isinstance(file.get("id"), str))
 
 

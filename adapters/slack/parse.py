@@ -9,23 +9,22 @@ post, and deliveries are repeated under new envelopes: a post is known by channe
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adapters.fields import mapping, text, whole
+from adapters.foreseen import or_unparsable
 from adapters.slack.choices import pressed
 from adapters.slack.fields import identifier, number
 from adapters.slack.markup import Said, read_text
 from adapters.slack.threads import thread_name
 from adapters.slack.wording import Worded, worded
-from hermes.events import PRESSED_TWICE, ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target, Unparsable
+from hermes.events import PRESSED_TWICE, ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target
 
 __all__ = ["Account", "Reading", "parse_delivery"]
 
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
-_RAW = 64 * 1024
 _QUOTE = 500  # characters
 _NAMELESS = frozenset(
     {"", "directmessage", "mpdm", "privategroup"}
@@ -65,23 +64,10 @@ class Reading:
 
 def parse_delivery(kind: str, payload: object, reading: Reading) -> Parsed:
     """What a delivery holds as an event, or why there is none. kind: the envelope's type."""
-    try:
-        if kind == "events_api":
-            return _callback(whole(payload, "payload"), reading)
-        if kind == "slash_commands":
-            return _command(whole(payload, "payload"), reading)
-        if kind == "interactive":
-            return _press(whole(payload, "payload"), reading)
-    except (ValueError, OverflowError, RecursionError) as e:
-        return Unparsable(_raw(payload), str(e) or type(e).__name__)
-    return Ignored("no message")
-
-
-def _raw(payload: object) -> str:
-    try:
-        return json.dumps(payload)[:_RAW]
-    except (ValueError, RecursionError, TypeError):
-        return "(cannot be shown)"
+    read = _KINDS.get(kind)
+    if read is None:
+        return Ignored("no message")
+    return or_unparsable(payload, lambda: read(whole(payload, "payload"), reading))
 
 
 def _callback(payload: Mapping[str, Any], reading: Reading) -> Parsed:
@@ -267,6 +253,13 @@ def _press(payload: Mapping[str, Any], reading: Reading) -> Parsed:
 
 def _beginning(said: str) -> str | None:
     return (said if len(said) <= _QUOTE else said[:_QUOTE] + "…") or None
+
+
+_KINDS: Mapping[str, Callable[[Mapping[str, Any], Reading], Parsed]] = {
+    "events_api": _callback,
+    "slash_commands": _command,
+    "interactive": _press,
+}
 
 
 def _mark(label: str) -> str:

@@ -44,7 +44,7 @@ def files_answered(message: Mapping[str, Any], account: Account) -> tuple[Attach
     """The files of what it answers: to reply to a picture is to speak of it. Ours are known already."""
     if answers_us(message, account):
         return ()
-    return attachments(_answered(message) or _elsewhere(message))
+    return tuple(map(Attachment.overheard, attachments(_answered(message) or _elsewhere(message))))
 
 
 def _answered(message: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -5,12 +5,12 @@ Source: https://core.telegram.org/bots/api#update and #message.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from adapters.fields import integer, mapping, text
+from adapters.foreseen import or_unparsable
 from adapters.telegram.addressing import Account, Addressed, read_text
 from adapters.telegram.answered import answers_us, files_answered, quoted
 from adapters.telegram.buttons import press
@@ -19,14 +19,13 @@ from adapters.telegram.origin import chat_kind, chat_name, sender_of, topic_of
 from adapters.telegram.reactions import reaction
 from adapters.telegram.reading import Reading
 from adapters.telegram.wording import named, worded
-from hermes.events import ChatKind, Event, Ignored, Parsed, Sender, Unparsable
+from hermes.events import Attachment, ChatKind, Event, Ignored, Parsed, Sender
 
 __all__ = ["allowed_updates", "parse_update", "query_id", "update_id"]
 
 _MESSAGES = ("message", "edited_message", "channel_post", "edited_channel_post")
 _PRESS = "callback_query"
 _REACTION = "message_reaction"
-_RAW = 64 * 1024
 
 
 def allowed_updates(reading: Reading) -> list[str]:
@@ -49,17 +48,7 @@ def query_id(update: object) -> str | None:
 
 def parse_update(update: object, reading: Reading) -> Parsed:
     """The message in an update as an event, or why there is none."""
-    try:
-        return _parse(update, reading)
-    except (ValueError, OverflowError, RecursionError) as e:
-        return Unparsable(_raw(update), str(e) or type(e).__name__)
-
-
-def _raw(update: object) -> str:
-    try:
-        return json.dumps(update)[:_RAW]
-    except (ValueError, RecursionError, TypeError):
-        return "(cannot be shown)"
+    return or_unparsable(update, lambda: _parse(update, reading))
 
 
 def _parse(update: object, reading: Reading) -> Parsed:
@@ -121,7 +110,10 @@ def _event(
         private_notice=kind == "direct",
         unsupported=None if words or files else named(message),
         sent_at=float(integer(message, "date")),
-        attachments=(*files, *files_answered(message, reading.account)),
+        attachments=(
+            *(files if is_own else map(Attachment.overheard, files)),
+            *files_answered(message, reading.account),
+        ),
         album=text(message, "media_group_id") or None,
         chat_name=chat_name(place),
         command_text=is_own,

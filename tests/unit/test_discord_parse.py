@@ -244,6 +244,24 @@ def test_each_file_has_its_kind(file: dict[str, Any], flags: Any, kind: str) -> 
     assert [a.kind for a in found.attachments] == [kind]
 
 
+def test_what_somebody_else_spoke_is_a_recording() -> None:
+    spoken = {"attachments": [{"id": "1", "url": "u", "content_type": "audio/ogg"}], "flags": 8192}
+    passed_on = event(message("", message_snapshots=[{"message": spoken}]), DIRECT)
+    assert [a.kind for a in passed_on.attachments] == ["audio"]
+    replied_to = event(message("<@900> listen", referenced_message=message("", **spoken)))
+    assert [a.kind for a in replied_to.attachments] == ["audio"]
+
+
+def test_a_reply_to_a_file_brings_the_file_and_ours_are_known_already() -> None:
+    file = {"id": "7", "url": "https://cdn/a", "filename": "a.pdf"}
+    theirs = message("the plan", id="1000", attachments=[file])
+    found = event(message("<@900> what is it?", attachments=[{**file, "id": "8"}], referenced_message=theirs))
+    assert [FilePlace.from_text(a.ref).message for a in found.attachments] == ["1001", "1000"]
+    assert found.quoted == "the plan"
+    ours = {**theirs, "author": {"id": "900"}}
+    assert event(message("why?", referenced_message=ours)).attachments == ()
+
+
 def test_a_place_of_a_file_is_read_as_it_was_written_and_an_older_one_is_an_address() -> None:
     place = FilePlace("https://cdn/a?ex=1&", "5", "1001", "7")
     assert FilePlace.from_text(place.to_text()) == place

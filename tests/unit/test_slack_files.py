@@ -72,6 +72,14 @@ def test_files_that_lie_elsewhere_are_links() -> None:
     assert [(a.ref, a.name, a.size) for a in found.attachments] == [("F2", "a.png", None)]
 
 
+def test_what_somebody_else_spoke_is_a_recording() -> None:
+    clip = {"id": "F1", "name": "a.m4a", "mimetype": "audio/mp4", "subtype": "slack_audio"}
+    found = parsed(
+        files=[clip], attachments=[{"is_share": True, "text": "x", "files": [{**clip, "id": "F2"}]}]
+    )
+    assert [(a.ref, a.kind) for a in found.attachments] == [("F1", "voice"), ("F2", "audio")]
+
+
 def test_what_is_passed_on_is_quoted_or_is_the_message_and_no_command() -> None:
     passed = {
         "is_share": True, "is_msg_unfurl": True, "author_name": "Ben", "text": "it is &lt;here&gt;, <@U2|ana>",

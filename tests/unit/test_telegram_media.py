@@ -144,6 +144,16 @@ def test_its_own_files_come_first() -> None:
     assert [f.ref for f in found.attachments] == ["F", "theirs"]
 
 
+def test_what_somebody_else_spoke_is_a_recording() -> None:
+    replied_to = event(in_group("/listen", reply_to_message=answered(BOB, voice=FILE)))
+    origin = {"type": "hidden_user", "date": 1, "sender_user_name": "X"}
+    passed_on = event(message(None, voice=FILE, forward_origin=origin))
+    assert [[f.kind for f in found.attachments] for found in (replied_to, passed_on)] == [
+        ["audio"],
+        ["audio"],
+    ]
+
+
 def test_our_own_files_are_known_already() -> None:
     ours = answered({"id": 42, "is_bot": True, "first_name": "me"}, document=FILE)
     found = event(in_group("why?", reply_to_message=ours))
