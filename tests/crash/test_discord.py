@@ -56,6 +56,27 @@ async def test_killed_while_an_answer_grows(place: str, make_house: MakeHouse) -
     assert house.query("SELECT state FROM outbox WHERE kind = 'reply'") == [("sent",)]
 
 
+async def test_a_press_that_was_stored_is_answered_though_discord_never_heard_of_it(
+    make_house: MakeHouse,
+) -> None:
+    house = await make_house()
+    async with DiscordPeer() as peer:
+        _move_to(house, peer)
+        await (await house.start()).until_ready()
+        peer.push_text(f'{TOKEN} [[tool=offer_choices {{"choices": ["Yes"]}}]] [[text={ANSWER}]]')
+        await peer.wait_for(lambda: peer.buttons("5") == [["Yes"]], 30)
+        assert await house.stop() == 0
+        await (await house.start(failpoint="intake.acknowledged")).until_ready()
+        press = peer.push_press("Yes")
+        assert await house.ended() == -signal.SIGKILL, house.tail()
+        await (await house.start()).until_ready()
+        await peer.wait_for(lambda: len(peer.texts("5")) == 2, 30)
+        assert await house.stop() == 0
+        assert press.state == "open"
+        assert len(peer.texts("5")) == 2
+    assert house.query("SELECT state FROM inbox") == [("answered",)] * 2
+
+
 async def _killed_at(house: House, place: str, *, forget: bool = False) -> None:
     async with DiscordPeer() as peer:
         _move_to(house, peer)
