@@ -30,7 +30,7 @@ from hermes.adapter import AdapterState
 from hermes.agent import TurnEnded, TurnState, TurnUpdate
 from hermes.clock import Clock
 from hermes.errors import StoreUnavailable
-from hermes.events import Deleted, Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
+from hermes.events import Deleted, Event, Ignored, Parsed, Role, Target, Unparsable, Verdict, Watermark
 from hermes.failpoint import reached
 from hermes.store import Job, Store
 
@@ -285,6 +285,11 @@ class InstanceIntake:
     async def read_watermark(self, name: str) -> str | None:
         """See `Intake.read_watermark`."""
         return await ledger.watermark(self._parts.store, self._instance, name)
+
+    def role(self, event: Event) -> Role | None:
+        """See `Intake.role`."""
+        rights = self._parts.linking.rights
+        return rights.role(event) if rights.admits(event) else None
 
     def state(self, state: AdapterState, reason: str | None = None) -> None:
         """See `Intake.state`."""

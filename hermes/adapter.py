@@ -17,7 +17,7 @@ from hermes.agent import TurnUpdate
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings, Rate
 from hermes.errors import NotTaken
-from hermes.events import Attachment, Event, Parsed, Target, Verdict, Watermark
+from hermes.events import Attachment, Event, Parsed, Role, Target, Verdict, Watermark
 from hermes.files import StoredFile
 from hermes.messages import JSONObject
 
@@ -175,6 +175,13 @@ class Intake(Protocol):
 
     async def read_watermark(self, name: str) -> str | None:
         """The stored watermark, `None` when there is none."""
+        ...
+
+    def role(self, event: Event) -> Role | None:
+        """What the event's sender is now, whatever it says; `None`: he is not let in.
+
+        For messages that cost much to read: those of strangers need not be. `take` decides, and anew.
+        """
         ...
 
     def state(self, state: AdapterState, reason: str | None = None) -> None:

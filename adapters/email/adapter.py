@@ -13,7 +13,7 @@ import structlog
 from adapters.email.account import Mailbox
 from adapters.email.fetching import Fetching
 from adapters.email.filing import Filing
-from adapters.email.parse import Reading, own_addresses
+from adapters.email.head import Reading, own_addresses
 from adapters.email.receiving import Receiving
 from adapters.email.render import Envelope, compose, largest_file, render, render_reply
 from adapters.email.settings import EmailSettings
@@ -62,8 +62,8 @@ class Email:
         for server in (settings.imap, settings.smtp):
             if server.tls == "none" and server.host not in ("localhost", "127.0.0.1", "::1"):
                 _log.warning("email.not_encrypted", instance=context.instance, host=server.host)
-        trial = Trial(context.files / "reading.json", reading)
-        self._receiving = Receiving(settings, reading, trial, context.clock)
+        self._trial = Trial(context.files / "reading.json", reading)
+        self._receiving = Receiving(settings, reading, self._trial, context.clock)
         wait = settings.poll_every or settings.idle_renew
         pace = Pace() if settings.rate == "off" else _PACE
         self.capabilities = Capabilities(silence=wait * 2 + 180, pace=pace)
@@ -165,7 +165,9 @@ class Email:
     async def aclose(self) -> None:
         """Close what is open. `send` raises `Unreachable` from then on."""
         self._closed = True
-        await asyncio.gather(self._filing.aclose(), self._fetching.aclose())
+        await asyncio.gather(
+            self._filing.aclose(), self._fetching.aclose(), asyncio.to_thread(self._trial.forgive)
+        )
 
 
 def build(settings: PlatformSettings, context: AdapterContext) -> Adapter:

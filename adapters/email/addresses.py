@@ -11,6 +11,8 @@ import unicodedata
 
 __all__ = ["base_address", "canonical", "domain_of", "is_machine", "single_address"]
 
+_LONGEST = 16_384
+"""Characters of a field with one address, whatever its name is."""
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _MACHINE = re.compile(
@@ -69,7 +71,7 @@ def single_address(value: str) -> tuple[str, str] | None:
 
     `None` where there is none or more than one. The address in angle brackets counts, whatever the name claims.
     """
-    masked = _masked(value)
+    masked = _masked(value) if len(value) <= _LONGEST else None
     if masked is None:
         return None
     opened, closed = masked.count("<"), masked.count(">")

@@ -15,7 +15,7 @@ from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, 
 from adapters.email.headers import decoded_bytes, param, text_of
 from adapters.email.hypertext import shown_pictures, text_of_html, without_data
 from adapters.email.reader import read_mail
-from adapters.email.slim import slimmed
+from adapters.email.slim import bounded, slimmed
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import uu_blocks
 from hermes.charset import declared_codec
@@ -25,8 +25,8 @@ __all__ = ["Body", "mail_text", "note_of", "read_body", "unflowed"]
 
 _PARTS = 200
 _DEPTH = 20
-_MOST, _MOST_HTML = 1_000_000, 2_000_000
-"""Characters of all texts that are taken apart: ten times what is answered."""
+_MOST = 1_000_000
+"""Characters of all texts that are taken apart, and of all HTML: ten times what is answered."""
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -43,7 +43,6 @@ class Body:
 
     sealed: what cannot be opened here. left_out: there are more parts or levels than are read. cut: of a text only its
     beginning is read. shown: the pictures that the HTML shows; `None` without HTML. packed: the text in a winmail.dat.
-    taken, taken_html: characters that were taken apart, of texts and of HTML.
     """
 
     text: str = ""
@@ -54,8 +53,14 @@ class Body:
     cut: bool = False
     shown: set[str] | None = None
     packed: str = ""
-    taken: int = 0
-    taken_html: int = 0
+
+
+@dataclass(slots=True)
+class _Room:
+    """Characters that may still be taken apart, of a mail with all that lies in it."""
+
+    text: int = _MOST
+    html: int = _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class _Reading:
     by_hand: bool
     silent: bool = False
     body: Body = field(default_factory=Body)
+    room: _Room = field(default_factory=_Room)
 
 
 def read_body(
@@ -124,7 +130,9 @@ def _file(part: Message, kind: str, reading: _Reading, section: str) -> None:
         return
     reading.body.files += files_of_tnef(packed, file)
     if not reading.body.packed and not reading.silent:
-        html = text_of_html(packed.html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
+        html = packed.html[: reading.room.html]
+        reading.room.html -= len(html)
+        html = text_of_html(html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
         reading.body.packed = scrub_surrogates(packed.text.strip() or html)
 
 
@@ -160,7 +168,7 @@ def note_of(body: Body) -> str:
 
 def mail_text(raw: bytes) -> str:
     """A mail that lies in another one, as people read it: whose it is, and all that it says."""
-    message = read_mail(slimmed(raw))
+    message = read_mail(slimmed(bounded(raw)))
     body = read_body(message, keep_quotes=True, exact=False)
     head = {name: scrub_surrogates(text_of(message, name)) for name in ("From", "To", "Date", "Subject")}
     lines = "\n".join(f"{name}: {value}" for name, value in head.items() if value)
@@ -205,10 +213,10 @@ def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
     if b"begin " in data:
         data = _without_uu(data, part, reading, section)
     text = decoded_bytes(data, param(part, "charset"))
-    left = _MOST - reading.body.taken
+    left = reading.room.text
     reading.body.cut |= len(text) > left
     text = re.sub(r"\r\n?", "\n", text[:left])
-    reading.body.taken += len(text)
+    reading.room.text -= len(text)
     if param(part, "format").lower() == "flowed":
         return unflowed(text, delsp=param(part, "delsp").lower() == "yes")
     return text
@@ -217,14 +225,14 @@ def _leaf(part: Message, kind: str, reading: _Reading, section: str) -> str:
 def _rich(html: str, reading: _Reading) -> str:
     body = reading.body
     html, whole = without_data(html)
+    left = reading.room.html
+    body.cut |= not reading.silent and (not whole or len(html) > left)
+    html = html[:left]
+    reading.room.html -= len(html)
     body.shown = (body.shown or set()) | shown_pictures(html, keep_quotes=reading.keep_quotes)
     if reading.silent:
         return ""
     body.html = True
-    left = _MOST_HTML - body.taken_html
-    body.cut |= not whole or len(html) > left
-    html = html[:left]
-    body.taken_html += len(html)
     return text_of_html(html, keep_quotes=reading.keep_quotes, by_hand=reading.by_hand)
 
 

@@ -4,39 +4,45 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 
-from adapters.email.addresses import base_address
+from adapters.email.addresses import base_address, domain_of
 from hermes.config import Rate
-from hermes.events import Event, Ignored, Parsed
+from hermes.events import Event, Ignored
 
 __all__ = ["LoopGuard"]
 
 _MOST = 10_000
+_REASONS = {
+    "thread": "too many mails in one conversation",
+    "sender": "too many mails in one hour",
+    "domain": "too many mails from one domain",
+}
 
 
 class LoopGuard:
     """Counts what is answered, per sender and per sender in a conversation, by when the mails came (epoch seconds).
 
-    A mail that is read once more counts once. Bounded: who was heard least recently goes first.
+    Guests count per domain too: a machine may write from another address each time. A mail that is read once more counts
+    once. Bounded: who was heard least recently goes first.
     """
 
-    def __init__(self, thread: Rate | None, sender: Rate | None) -> None:
-        self._rates = {"thread": thread, "sender": sender}
+    def __init__(self, thread: Rate | None, sender: Rate | None, domain: Rate | None = None) -> None:
+        self._rates = {"thread": thread, "sender": sender, "domain": domain}
         self._mails: OrderedDict[tuple[str, ...], deque[tuple[float, str]]] = OrderedDict()
 
-    def judge(self, item: Parsed, at: float) -> Parsed:
-        """The item, or why it is not answered: silently, since a notice would keep the loop alive. at: when it came."""
-        if not isinstance(item, Event):
-            return item
+    def judge(self, event: Event, at: float, *, guest: bool = False) -> Ignored | None:
+        """Why the mail is not answered: silently, since a notice would keep the loop alive. at: when it came."""
         # A forged mail does not count against the one it claims to be from, and a machine may write from a +tag for each.
-        who = base_address(item.sender.id)
-        mail = (at, item.dedupe_key)
-        places = (("thread", who, item.thread or ""), ("sender", who))
+        who = base_address(event.sender.id)
+        mail = (at, event.dedupe_key)
+        places = [("thread", who, event.thread or ""), ("sender", who)]
+        if guest:
+            places.append(("domain", domain_of(who)))
         for place in places:
             if self._is_full(place, mail):
-                return Ignored(f"too many mails in one {'conversation' if place[0] == 'thread' else 'hour'}")
+                return Ignored(_REASONS[place[0]])
         for place in places:
             self._note(place, mail)
-        return item
+        return None
 
     def _is_full(self, place: tuple[str, ...], mail: tuple[float, str]) -> bool:
         """Whether the last mails that were answered, as many as may be, all came in the time before this one."""

@@ -7,7 +7,7 @@ bound, far above what people and programs write. What stands behind it is left o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from email import message_from_bytes
+from email.feedparser import FeedParser
 from email.message import Message
 from email.policy import Compat32
 from functools import partial
@@ -15,6 +15,7 @@ from itertools import count
 
 __all__ = ["read_mail"]
 
+_PIECE = 8_192
 _FIELD = 16_384
 _CONTENT, _PARAMETERS = 4_096, 64
 """Characters and parameters of a field that says what a part is."""
@@ -22,6 +23,8 @@ _MULTIPARTS = 50
 """Parts that have parts: each line is compared with the ends of all that are open."""
 _FIELDS = 2_000
 """Fields of a head: each look for one goes through all of them."""
+_HEAD_LINES = 20_000
+"""Lines of the heads of all parts together: ten times what the parts have that are read."""
 
 
 class _Bounded(Compat32):
@@ -59,9 +62,25 @@ class _Part(Message):
         super().set_raw(name, value)
 
 
+class _Reader(FeedParser):
+    """The standard library's reader, with a bound for the heads of all parts."""
+
+    _left = _HEAD_LINES
+
+    def _parse_headers(self, lines: list[str]) -> None:
+        read = lines[: self._left]
+        self._left -= len(read)
+        super()._parse_headers(read)  # type: ignore[misc]  # the one place where lines become fields
+
+
 _POLICY = _Bounded()
 
 
 def read_mail(raw: bytes) -> Message:
     """The mail. Raises what the standard library raises."""
-    return message_from_bytes(raw, partial(_Part, multiparts=count(1)), policy=_POLICY)
+    reader = _Reader(partial(_Part, multiparts=count(1)), policy=_POLICY)
+    text = raw.decode("ascii", "surrogateescape")
+    for start in range(0, len(text), _PIECE):  # as it is read from files: many lines at once take it longer
+        reader.feed(text[start : start + _PIECE])
+    message: Message = reader.close()
+    return message

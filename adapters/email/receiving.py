@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import structlog
 
-from adapters.email.folder import Folder, Found, Position, is_beginning
+from adapters.email.folder import BEGINNING, Folder, Found, Position, is_beginning
+from adapters.email.head import Head, Reading, Seen, brief, read_head
 from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.loops import LoopGuard
 from adapters.email.outline import MOST_PARTS
-from adapters.email.parse import Reading, Seen, parse_mail
+from adapters.email.parse import parse_mail
 from adapters.email.places import MailPlace
 from adapters.email.settings import EmailSettings
 from adapters.email.trial import Trial
@@ -43,7 +45,7 @@ class Receiving:
         self._reading = reading
         self._trial = trial
         self._clock = clock
-        self._guard = LoopGuard(settings.thread_rate, settings.sender_rate)
+        self._guard = LoopGuard(settings.thread_rate, settings.sender_rate, settings.domain_rate)
         self._failed: dict[int, int] = {}
         self._stored: Position | None = None
         self._name = f"position:{reading.address}:{settings.folder}"
@@ -95,10 +97,8 @@ class Receiving:
             found |= {f.uid: f for f in await folder.describe(left_out)}
         waiting = [found[uid] for uid in uids if uid in found and _is_new(found[uid], position)]
         while waiting:
-            mails, waiting = await self._fetched(folder, waiting)
-            now = self._clock.time()
-            # What gathered while we were away came one by one: only a loop is too many in an hour.
-            items = [self._guard.judge(item, now if mail.at is None else mail.at) for mail, item in mails]
+            mails, waiting = await self._fetched(folder, waiting, intake)
+            items = [item for _, item in mails]
             failpoint.reached("intake.parsed")
             position = position.moved(mails[-1][0].uid, self._clock.time())
             verdicts = await self._commit(items, position, intake)
@@ -109,7 +109,7 @@ class Receiving:
         return position if position.uid >= last else position.moved(last, position.at)
 
     async def _fetched(
-        self, folder: Folder, waiting: Sequence[Found]
+        self, folder: Folder, waiting: Sequence[Found], intake: Intake
     ) -> tuple[list[tuple[Found, Parsed]], list[Found]]:
         """The next mails, parsed, and those that are still to come."""
         mails: list[tuple[Found, Parsed]] = []
@@ -120,37 +120,68 @@ class Receiving:
             if mail.answered:
                 mails.append((mail, Ignored("answered already")))
                 continue
-            seen = await self._raw(folder, mail)
-            size += len(seen.raw) if seen is not None else 0
-            mails.append((mail, await self._parsed(mail, seen, folder.validity)))
+            item, read = await self._read(folder, mail, intake)
+            size += read
+            mails.append((mail, item))
         return mails, []
 
-    async def _raw(self, folder: Folder, mail: Found) -> Seen | None:
+    async def _read(self, folder: Folder, mail: Found, intake: Intake) -> tuple[Parsed, int]:
+        """A mail, and how many bytes of it were fetched. Whole is only read what somebody says who is let in."""
+        seen = await self._raw(folder, mail, whole=mail.size <= BEGINNING)
+        if seen is None:
+            return Unparsable("", f"the server does not give mail {mail.uid}"), 0
+        place = MailPlace(folder.validity, mail.uid, mail.size)
+        head = await asyncio.to_thread(read_head, seen, mail.at, self._reading, place)
+        if not isinstance(head, Head):
+            return self._done(mail, head), len(seen.raw)
+        role = intake.role(head.event)
+        # What gathered while we were away came one by one: only a loop is too many in an hour.
+        at = self._clock.time() if mail.at is None else mail.at
+        stopped = self._guard.judge(head.event, at, guest=role in (None, "guest"))
+        if stopped is not None:
+            return self._done(mail, stopped), len(seen.raw)
+        if role is None:  # all that he may say is a code
+            seen = brief(seen)
+        elif is_beginning(seen.raw):
+            seen = await self._rest(folder, mail, seen)
+        return self._done(mail, await self._parsed(mail, seen, place)), len(seen.raw)
+
+    def _done(self, mail: Found, item: Parsed) -> Parsed:
+        self._failed.pop(mail.uid, None)
+        return item
+
+    async def _raw(self, folder: Folder, mail: Found, *, whole: bool) -> Seen | None:
         """A mail. One that cannot be had is asked for on some connections, then for its beginning, then no more: `None`."""
         tries = self._failed.get(mail.uid, 0)
         if tries >= _TRIES:
             return None
         try:
-            raw = await folder.fetch(mail, whole=tries < _WHOLE_TRIES)
-            headers = await _headers(folder, mail.uid) if raw is not None and is_beginning(raw) else {}
+            raw = await folder.fetch(mail, whole=whole and tries < _WHOLE_TRIES)
         except AdapterError:
             self._failed[mail.uid] = tries + 1
             raise
         if raw is None:
             self._failed[mail.uid] = tries + 1
             raise AdapterError(f"The IMAP server gives nothing for mail {mail.uid}.")
-        self._failed.pop(mail.uid, None)
-        return Seen(raw, mail.size if is_beginning(raw) else len(raw), headers)
+        return Seen(raw, mail.size if is_beginning(raw) else len(raw))
 
-    async def _parsed(self, mail: Found, seen: Seen | None, validity: int) -> Parsed:
-        if seen is None:
-            return Unparsable("", f"the server does not give mail {mail.uid}")
-        place = MailPlace(validity, mail.uid, mail.size)
+    async def _rest(self, folder: Folder, mail: Found, beginning: Seen) -> Seen:
+        """The whole of a mail, or what it holds where it is too big for that."""
+        whole = mail.size <= self._settings.max_size and self._failed.get(mail.uid, 0) < _WHOLE_TRIES
+        seen = await self._raw(folder, mail, whole=True) if whole else None
+        if seen is not None and not is_beginning(seen.raw):
+            return seen
+        try:
+            return replace(beginning, headers=await _headers(folder, mail.uid))
+        except AdapterError:
+            self._failed[mail.uid] = self._failed.get(mail.uid, 0) + 1
+            raise
 
+    async def _parsed(self, mail: Found, seen: Seen, place: MailPlace) -> Parsed:
         def parse(reading: Reading) -> Parsed:
             return parse_mail(seen, mail.at, reading, place)
 
-        return await asyncio.to_thread(self._trial.read, f"{validity}:{mail.uid}", seen.raw, parse)
+        return await asyncio.to_thread(self._trial.read, f"{place.validity}:{mail.uid}", seen.raw, parse)
 
     async def _commit(self, items: Sequence[Parsed], position: Position, intake: Intake) -> Sequence[Verdict]:
         watermark = Watermark(self._reading.instance, self._name, position.to_text())

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from adapters.email.addresses import canonical, domain_of
 from adapters.email.content import Content, encoded_size
-from adapters.email.parse import Answers
+from adapters.email.head import Answers
 from adapters.email.quoting import is_reply
 from adapters.email.threads import message_id, references
 from adapters.markdown.flat import write_flat

@@ -151,6 +151,11 @@ class EmailSettings(PlatformSettings):
     sender_rate: RateLimit = Field(
         default=parse_rate("60/h"), description="The same over all conversations.", examples=["60/h"]
     )
+    domain_rate: RateLimit = Field(
+        default=parse_rate("200/h"),
+        description="The same of all guests and strangers of one domain.",
+        examples=["200/h"],
+    )
 
     @field_validator("address")
     @classmethod

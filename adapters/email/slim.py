@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["first_lines", "slimmed"]
+import re
+
+__all__ = ["bounded", "first_lines", "parted", "slimmed"]
 
 _SMALL = 2_000_000
 _LINES = 600_000
 """A mail of 25 MB has a third of a million lines; the reader takes a hundred bytes for each, be it empty."""
 _RUN = 10_000
 """Lines of encoded data after which the rest of them is left out: 760 kB, more than any text that is answered."""
+_HEAD, _HEAD_LINES = 262_144, 6_000
+"""Bytes and lines of a head: more than servers take of one, nearly always."""
+_LONG_FIELD = 32_768
+"""Bytes by which a head may be longer, so that its last field is whole."""
+_NEXT_FIELD = re.compile(rb"\n(?![ \t])")
+_FROM = re.compile(rb"from:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE)
 
 
 def first_lines(raw: bytes) -> bytes:
@@ -19,6 +27,51 @@ def first_lines(raw: bytes) -> bytes:
     for _ in range(_LINES):
         end = raw.find(b"\n", end) + 1
     return raw[:end]
+
+
+def parted(raw: bytes) -> tuple[bytes, memoryview]:
+    """As much of a mail's head as is read, and all that stands behind the head, from the empty line on.
+
+    Who wrote a mail must not hang on where we cut: of the fields that are left out a From stays, and a second one.
+    """
+    end = min((at for mark in (b"\r\n\r\n", b"\n\n") if (at := raw.find(mark)) >= 0), default=len(raw))
+    top = raw[:end]
+    cut = _cut_of(top)
+    if cut < end:
+        top = b"\n".join((top[:cut], *_senders(top, cut)))
+    return top, memoryview(raw)[end:]
+
+
+def bounded(raw: bytes) -> bytes:
+    """The mail with as much of its head as is read; an ordinary one as it is."""
+    top, rest = parted(raw)
+    return raw if len(top) + len(rest) == len(raw) else b"".join((top, rest))
+
+
+def _cut_of(top: bytes) -> int:
+    """Where the part of a head that is read ends: at the end of a field, nearly always."""
+    end = -1
+    for _ in range(_HEAD_LINES):
+        end = top.find(b"\n", end + 1)
+        if end < 0:
+            break
+    start = _HEAD if end < 0 else min(end, _HEAD)
+    if start >= len(top):
+        return len(top)
+    found = _NEXT_FIELD.search(top, start, start + _LONG_FIELD)
+    return min(len(top), found.start() if found is not None else start + _LONG_FIELD)
+
+
+def _senders(top: bytes, start: int) -> list[bytes]:
+    """The first two fields behind `start` that say who wrote."""
+    lines = top.lower().replace(b"\r", b"\n")
+    found: list[bytes] = []
+    at = start
+    while len(found) < 2 and (at := lines.find(b"\nfrom:", at)) >= 0:
+        at += 1
+        if (field := _FROM.match(top, at)) is not None:
+            found.append(field[0])
+    return found
 
 
 def slimmed(raw: bytes) -> bytes:

@@ -7,13 +7,14 @@ without them, and one that still does so is put aside. Notes outlast the process
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
-from adapters.email.parse import Reading
+from adapters.email.head import Reading
 from hermes.events import Parsed, Unparsable
 
 __all__ = ["Trial"]
@@ -26,23 +27,47 @@ _RAW = 64 * 1024
 
 
 class Trial:
-    """The notes of one mailbox. Blocking: to be used beside the loop, by one thread at a time."""
+    """The notes of one mailbox. Blocking: to be used beside the loop, by any thread."""
 
     def __init__(self, path: Path, reading: Reading) -> None:
         self._path = path
         self._reading = reading
+        self._lock = threading.Lock()
+        self._under_way: dict[str, int] = {}
 
     def read(self, mail: str, raw: bytes, parse: Callable[[Reading], Parsed]) -> Parsed:
         """Parse a mail, known by `mail` also to the next process; as its earlier deaths say."""
-        deaths = self._notes()
-        died = deaths.get(mail, 0)
+        died = self._begin(mail)
         if died >= _NO_MORE:
             _log.warning("email.put_aside", instance=self._reading.instance, mail=mail, deaths=died)
             return Unparsable(raw[:_RAW].decode("latin-1"), f"reading it has ended the process {died} times")
-        self._write({**deaths, mail: died + 1})
         parsed = parse(replace(self._reading, by_hand=died >= _BY_HAND))
-        self._write({name: n for name, n in deaths.items() if name != mail})
+        with self._lock:
+            self._under_way.pop(mail, None)
+            self._note({mail: 0})
         return parsed
+
+    def forgive(self) -> None:
+        """The process ends in order: what is being read has not ended it.
+
+        Not for a reading that was given up while the process goes on: a mail on which it hangs must count.
+        """
+        with self._lock:
+            if self._under_way:
+                self._note(self._under_way)
+                self._under_way.clear()
+
+    def _begin(self, mail: str) -> int:
+        """How many deaths the mail has; one more is noted, for the case that this is the next."""
+        with self._lock:
+            died = self._notes().get(mail, 0)
+            if died < _NO_MORE:
+                self._under_way[mail] = died
+                self._note({mail: died + 1})
+            return died
+
+    def _note(self, deaths: Mapping[str, int]) -> None:
+        self._write({name: n for name, n in {**self._notes(), **deaths}.items() if n})
 
     def _notes(self) -> dict[str, int]:
         try:

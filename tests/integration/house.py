@@ -13,7 +13,7 @@ from hermes.agent import TextDelta, TurnEnded, TurnUpdate
 from hermes.clock import Clock
 from hermes.config import Network, PlatformSettings
 from hermes.errors import ConfigError, StoreUnavailable
-from hermes.events import Event, Parsed, Target, Verdict, Watermark
+from hermes.events import Event, Parsed, Role, Target, Verdict, Watermark
 from hermes.messages import Usage
 from hermes.testing import FakeClock
 
@@ -115,6 +115,9 @@ class MemoryIntake:
 
     async def read_watermark(self, name: str) -> str | None:
         return None
+
+    def role(self, event: Event) -> Role | None:
+        return "member"
 
     def state(self, state: AdapterState, reason: str | None = None) -> None:
         self.states.append(state)

@@ -14,7 +14,7 @@ from hermes.agent import TurnUpdate
 from hermes.clock import Clock, SystemClock
 from hermes.config import Network
 from hermes.errors import ConfigError, StoreUnavailable
-from hermes.events import Deleted, Event, Ignored, Parsed, Target, Unparsable, Verdict, Watermark
+from hermes.events import Deleted, Event, Ignored, Parsed, Role, Target, Unparsable, Verdict, Watermark
 from hermes.files import StoredFile
 from hermes.testing import FakeClock, ScriptedModel
 from tests.gatewayrig import OPEN, Rig, rig
@@ -37,6 +37,7 @@ class Desk:
     refusals: int = 0
     is_full: bool = False
     gate: asyncio.Event | None = None  # a commit waits for it
+    roles: dict[str, Role | None] = field(default_factory=dict)  # of whom is no member
     taking: asyncio.Event = field(default_factory=asyncio.Event)
     beats: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -73,6 +74,9 @@ class Desk:
 
     async def read_watermark(self, name: str) -> str | None:
         return self.watermarks.get(name)
+
+    def role(self, event: Event) -> Role | None:
+        return self.roles.get(event.sender.id, "member")
 
     def state(self, state: AdapterState, reason: str | None = None) -> None:
         self.states.append((state, reason))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.email.check import check
-from adapters.email.parse import Answers
+from adapters.email.head import Answers
 from adapters.email.settings import EmailSettings
 from hermes.adapter import Receipt
 from hermes.config import Network

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from adapters.discord.render import render as render_discord_reply
 from adapters.discord.sending import message_body
-from adapters.email.parse import Answers
+from adapters.email.head import Answers
 from adapters.email.render import compose
 from adapters.email.render import render as render_mail
 from adapters.markdown.discord import render_discord

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from lxml.html import fragment_fromstring
 
 from adapters.email.addresses import canonical, single_address
+from adapters.email.head import Answers, Reading, Seen, own_addresses
 from adapters.email.headers import decoded
 from adapters.email.hypertext import text_of_html
-from adapters.email.parse import Answers, Reading, Seen, own_addresses, parse_mail
+from adapters.email.parse import parse_mail
 from adapters.email.places import FilePlace
 from adapters.email.quoting import cut
 from adapters.email.render import compose, render

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.email.content import Content, wrapped
-from adapters.email.parse import Answers
+from adapters.email.head import Answers
 from adapters.email.render import compose, largest_file, render_reply
 from hermes.adapter import Piece
 from hermes.errors import Rejected

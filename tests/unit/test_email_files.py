@@ -7,8 +7,9 @@ import struct
 import pytest
 
 from adapters.email.body import mail_text
+from adapters.email.head import Reading, Seen, own_addresses
 from adapters.email.outline import completed
-from adapters.email.parse import Reading, Seen, own_addresses, parse_mail
+from adapters.email.parse import parse_mail
 from adapters.email.places import FilePlace, MailPlace
 from adapters.email.tnef import read_tnef
 from adapters.email.transfer import decoder, uu_blocks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from adapters.email.parse import Answers, Reading, Seen, own_addresses, parse_mail
+from adapters.email.head import Answers, Reading, Seen, own_addresses
+from adapters.email.parse import parse_mail
 from hermes.events import Event
 from tests.integration.mail_desk import mail
 

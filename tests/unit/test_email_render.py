@@ -5,7 +5,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from adapters.email.parse import Answers
+from adapters.email.head import Answers
 from adapters.email.render import AGAIN, LIMIT, Envelope, compose, render
 from adapters.email.threads import message_id
 from adapters.markdown.html import html

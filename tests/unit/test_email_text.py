@@ -6,9 +6,10 @@ from urllib.parse import quote
 import pytest
 
 from adapters.email.body import unflowed
+from adapters.email.head import Reading, Seen, own_addresses
 from adapters.email.headers import decoded
 from adapters.email.hypertext import text_of_html
-from adapters.email.parse import Reading, Seen, own_addresses, parse_mail
+from adapters.email.parse import parse_mail
 from adapters.email.quoting import cut
 from adapters.email.slim import first_lines, slimmed
 from adapters.email.transfer import uu_blocks

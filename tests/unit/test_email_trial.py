@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from adapters.email.parse import Reading
+from adapters.email.head import Reading
 from adapters.email.trial import Trial
 from hermes.events import Ignored, Parsed, Unparsable
 

@@ -17,7 +17,17 @@ from hermes.agent import Notice, TextDelta, TextReset, ToolEnded, ToolStarted, T
 from hermes.clock import SystemClock
 from hermes.config import Network
 from hermes.errors import Rejected, StoreUnavailable
-from hermes.events import Event, Parsed, Sender, Target, Verdict, Watermark, event_from_json, event_to_json
+from hermes.events import (
+    Event,
+    Parsed,
+    Role,
+    Sender,
+    Target,
+    Verdict,
+    Watermark,
+    event_from_json,
+    event_to_json,
+)
 from hermes.home import Home
 from hermes.messages import JSONObject
 
@@ -47,6 +57,9 @@ class Desk:
 
     async def read_watermark(self, name: str) -> str | None:
         return None
+
+    def role(self, event: Event) -> Role | None:
+        return "member"
 
     def state(self, state: AdapterState, reason: str | None = None) -> None:
         self.states.append(state)

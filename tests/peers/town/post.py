@@ -47,6 +47,7 @@ class MailStreet:
             "sent_folder": "off",
             "thread_rate": "off",
             "sender_rate": "off",
+            "domain_rate": "off",
             "rate": "off",
         }
 
