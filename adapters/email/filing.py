@@ -68,6 +68,10 @@ class Filing:
                 await asyncio.wait((task,))
 
     async def _file(self) -> None:
+        while not self._copies.empty():  # also what came while the last connection said goodbye
+            await self._file_over_one()
+
+    async def _file_over_one(self) -> None:
         try:
             connection = await self._mailbox.imap()
         except AdapterError as e:

@@ -12,9 +12,17 @@ from hermes.messages import scrub_surrogates
 __all__ = ["fence", "is_fence_free", "label"]
 
 _TAGS = ("untrusted-input", "untrusted-output")
-# Characters that show nothing and would hide a tag from the eye of this pattern, not from a model's. Taken for good
+# Characters that show nothing and would hide a tag from the eye of this pattern, not from a model's: controls, formats,
+# what Unicode calls Default_Ignorable_Code_Point, marks upon a letter, and a Braille cell without dots. Taken for good
 # (`*+`): of two such runs side by side, tried in every split, ten thousand spaces would be a minute.
-_HIDDEN = "[\\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*+"
+_HIDDEN = (
+    "["
+    r"\s\0-\x1f\x7f-\xa0\xad"
+    r"\u0300-\u036f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20f0\u2800\u3164\ufe00-\ufe0f\ufe20-\ufe2f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "]*+"
+)
 _TAG = re.compile(
     "[<\uff1c\ufe64]"
     + _HIDDEN
