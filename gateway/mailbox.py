@@ -12,7 +12,10 @@ from gateway.busy import gathered
 from gateway.commands import parse_command
 from gateway.ledger import InboxRow
 
-__all__ = ["Mailbox"]
+__all__ = ["MOST_GATHERED", "Mailbox"]
+
+MOST_GATHERED = 50
+"""Messages of one turn."""
 
 Work = InboxRow | TurnWork
 
@@ -79,13 +82,13 @@ class Mailbox:
                 heads.setdefault(_sender(item), item.held(now))
         return min(heads.values(), default=0.0)
 
-    def gather(self, mode: str, most: int, now: float) -> int:
+    def gather(self, mode: str, now: float) -> int:
         """Move what belongs to the gathered messages to them; how many. Who is held back does not stand between."""
         sender = _sender(self.gathering[0])
         open_ = [
             w for w in self.work if not (isinstance(w, InboxRow) and _sender(w) != sender and w.held(now) > 0)
         ]
-        count = min(gathered(self.gathering[-1], open_, mode), most - len(self.gathering))
+        count = min(gathered(self.gathering[-1], open_, mode), MOST_GATHERED - len(self.gathering))
         for item in open_[: max(count, 0)]:
             self.work.remove(item)
             if isinstance(item, InboxRow):

@@ -9,34 +9,25 @@ that runs.
 from __future__ import annotations
 
 import asyncio
-import uuid
-from collections.abc import Sequence
 from dataclasses import replace
 
-import structlog
-
-from gateway import ledger, outbox
+from gateway import ledger
 from gateway.active import ActiveTurn, TurnWork
 from gateway.answers import Answers, Surroundings
-from gateway.busy import is_same_place, pause_for
+from gateway.busy import is_same_place
 from gateway.commands import COMMANDS, Reply, parse_command
-from gateway.edits import turn_to_rerun, version_among
+from gateway.edits import version_among
+from gateway.handling import Handling
 from gateway.ledger import InboxRow
 from gateway.mailbox import Mailbox
 from gateway.modes import Modes
 from gateway.parts import Parts
 from gateway.settings import Busy
 from gateway.turns import Turns
-from hermes.agent import SessionSpec, TurnInput
-from hermes.events import Event, Target
+from hermes.events import Event
 from hermes.failpoint import reached
 
 __all__ = ["Sessions", "is_control", "is_unrated"]
-
-_MOST_GATHERED = 50
-_SENDING = 30.0
-"""Seconds that an answer which is to be changed may take to be sent first."""
-log = structlog.get_logger("gateway.sessions")
 
 
 def is_control(row: InboxRow) -> bool:
@@ -59,10 +50,8 @@ class Sessions:
     """All mailboxes."""
 
     def __init__(self, parts: Parts, turns: Turns, modes: Modes) -> None:
-        self._store = parts.store
         self._turns = turns
         self._answers = Answers(parts)
-        self._delivery = parts.delivery
         self._feeds = parts.feeds
         self._clock = parts.clock
         self._say = parts.say
@@ -73,6 +62,9 @@ class Sessions:
         self._closing = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._handling = Handling(
+            parts, turns, self._closing, mode=self._mode, around=self._surroundings, put=self.put
+        )
 
     @property
     def waiting(self) -> int:
@@ -90,7 +82,7 @@ class Sessions:
         if row.event.kind in ("api", "terminal"):
             self._feeds.open(row.ticket)
         if is_control(row) and not self._is_early(row):
-            task = asyncio.create_task(self._control(row), name=f"command {row.id}")
+            task = asyncio.create_task(self._handling.command(row), name=f"command {row.id}")
             self._controls.add(task)
             task.add_done_callback(self._controls.discard)
             return
@@ -212,7 +204,7 @@ class Sessions:
     def _drop_gathered(self, box: Mailbox, stop: InboxRow | None) -> bool:
         if not box.gathering or stop is None:
             return False
-        box.gather(self._mode(box.gathering[-1]), _MOST_GATHERED, self._clock.monotonic())
+        box.gather(self._mode(box.gathering[-1]), self._clock.monotonic())
         rows, box.gathering = box.gathering, []
         box.arrived.set()
         jobs = (ledger.close([r.id for r in rows], "stopped", "", None, self._clock.time()),)
@@ -240,9 +232,9 @@ class Sessions:
                 item = box.take_next(self._clock.monotonic())
                 if item is None:
                     box.arrived.clear()
-                    await self._arrived(box, box.next_slot(self._clock.monotonic()))
+                    await self._handling.arrived(box, box.next_slot(self._clock.monotonic()))
                 else:
-                    await self._one(box, item)
+                    await self._handling.one(box, item)
         finally:
             box.task = None
             if not box.work and self._boxes.get(key) is box:
@@ -250,130 +242,9 @@ class Sessions:
             if not self._boxes or self._closing.is_set():
                 self._check_idle()
 
-    async def _one(self, box: Mailbox, item: InboxRow | TurnWork) -> None:
-        rows = item.rows if isinstance(item, TurnWork) else (item,)
-        try:
-            if isinstance(item, TurnWork):
-                await self._turn(box, item)
-            else:
-                await self._handle(box, item)
-        except Exception:  # whatever went wrong with one message, the next one of the session is handled
-            log.exception("session.failed", session=rows[-1].session_key)
-            for row in rows:
-                await self._answers.close(row, Reply(self._say("internal")), state="failed")
-
     def _check_idle(self) -> None:
         if all(box.task is None for box in self._boxes.values()):
             self._idle.set()
-
-    async def _turn(self, box: Mailbox, work: TurnWork) -> None:
-        def started(active: ActiveTurn | None) -> None:
-            box.active = active
-
-        late = await self._turns.run(work, started)
-        box.put_back(late)
-
-    async def _handle(self, box: Mailbox, row: InboxRow) -> None:
-        invocation = parse_command(row.event)
-        if not await self._admitted((row,)):
-            return
-        if invocation is None:
-            if row.event.edited:
-                await self._again(box, row)
-            elif rows := await self._admitted(await self._gather(box, row)):
-                await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), rows))
-            return
-        reply = await self._answers.of(row, self._surroundings(row))
-        if reply.redo is not None:
-            most = reply.redo.role or "guest"
-            await self._turn(box, TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=reply.redo, most=most))
-            return
-        if not reply.later:
-            await self._answers.close(row, reply)
-
-    async def _admitted(self, rows: Sequence[InboxRow]) -> tuple[InboxRow, ...]:
-        """Those whose senders are let in still, and have a part in the conversation.
-
-        The others are closed without an answer, or go to the conversation that is theirs now.
-        """
-        kept = []
-        for row in rows:
-            key = self._answers.key_now(row)
-            if not self._answers.admits(row):
-                await self._answers.close(row, Reply(""), state="stopped")
-            elif key != row.session_key:
-                await self._store.write(ledger.move(row.id, key))
-                self.put(replace(row, session_key=key))
-            else:
-                kept.append(row)
-        return tuple(kept)
-
-    async def _again(self, box: Mailbox, row: InboxRow) -> None:
-        """A message that was changed after its answer: its turn runs again, where it can."""
-        turn_id = await turn_to_rerun(self._store, row)
-        if turn_id is None:
-            await self._answers.close(row, Reply(""), state="silent")
-            return
-        shown = await self._shown(turn_id, row.event.reply_to)
-        e = row.event
-        asked = TurnInput(e.text, e.sender.id, untrusted=e.untrusted, quoted=e.quoted)
-        work = TurnWork(uuid.uuid4().hex, _spec(row), (row,), redo=asked, shown=shown)
-        await self._turn(box, work)
-
-    async def _shown(self, turn_id: str, targets: Sequence[Target]) -> tuple[str, ...]:
-        """The messages in which a turn's answer stands, once all of it was sent."""
-        if len(targets) != 1:
-            return ()
-        target = self._delivery.resolved(targets[0])
-        rows = await outbox.answer_rows(self._store, turn_id, target)
-        await self._delivery.closed([r.id for r in rows], _SENDING)
-        rows = await outbox.answer_rows(self._store, turn_id, target)
-        named = (r.message_id for r in rows if r.state == "sent" and r.message_id is not None)
-        return tuple(dict.fromkeys(named))
-
-    async def _gather(self, box: Mailbox, row: InboxRow) -> tuple[InboxRow, ...]:
-        """The row with what belongs to it: the other parts of a paste, or a burst.
-
-        Nothing when we stop before all of it is there: it waits for the next start. Nothing either when a
-        `/stop` came meanwhile.
-        """
-        box.gathering = rows = [row]
-        try:
-            while True:
-                mode = self._mode(row)
-                box.gather(mode, _MOST_GATHERED, self._clock.monotonic())
-                pause = pause_for(rows[-1], mode)
-                before = len(box.work)
-                if pause <= 0 or len(rows) >= _MOST_GATHERED:
-                    return tuple(rows)
-                box.arrived.clear()
-                more = await self._arrived(box, pause)
-                if self._closing.is_set() or box.gathering is not rows:  # a /stop took them
-                    return ()
-                if not more or len(box.work) == before:
-                    return tuple(rows)
-        finally:
-            box.gathering = []
-
-    async def _arrived(self, box: Mailbox, seconds: float) -> bool:
-        """Whether something comes into the mailbox within the time, and we go on."""
-        arrived = asyncio.ensure_future(box.arrived.wait())
-        late = asyncio.ensure_future(self._clock.sleep(seconds))
-        closing = asyncio.ensure_future(self._closing.wait())
-        waits = (arrived, late, closing)
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return box.arrived.is_set() and not self._closing.is_set()
-        finally:
-            for wait in waits:
-                wait.cancel()
-
-    async def _control(self, row: InboxRow) -> None:
-        if not await self._admitted((row,)):
-            return
-        reply = await self._answers.of(row, self._surroundings(row))
-        if not reply.later:
-            await self._answers.close(row, reply)
 
     def _surroundings(self, row: InboxRow) -> Surroundings:
         box = self._boxes.get(row.session_key)
@@ -407,8 +278,3 @@ class Sessions:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _spec(row: InboxRow) -> SessionSpec:
-    e = row.event
-    return SessionSpec(row.session_key, row.agent_id, e.platform, e.instance, e.kind, e.chat, e.thread)
