@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from adapters.email.page import TooDeep, lines_of
+from adapters.email.page import lines_of
+from adapters.email.parser import TooDeep
 
 __all__ = ["shown_pictures", "text_of_html", "without_data"]
 
@@ -17,6 +18,7 @@ _INLINE = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+
 _NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _UNREAD = re.compile(r"<(script|style|title)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
+_BLANK = re.compile(r"\n{3,}")
 _LONG_NUMBER = re.compile(r"&#\d{8,}+;?")
 """No letter; the standard library makes a number of it all the same, which may be too long for that."""
 _PICTURE = re.compile(r"\bcid:([^\"'\s<>)]{1,300})", re.IGNORECASE)
@@ -52,9 +54,10 @@ def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
     if by_hand:
         return _by_hand(html)
     try:
-        return _tidy("\n".join(lines_of(_NO_LETTER.sub(" ", html), keep_quotes=keep_quotes)))
+        lines = lines_of(_NO_LETTER.sub(" ", html), keep_quotes=keep_quotes)
     except (etree.LxmlError, TooDeep):
         return _by_hand(html)
+    return _BLANK.sub("\n\n", "\n".join(lines)).strip("\n")
 
 
 def _by_hand(html: str) -> str:
@@ -67,4 +70,4 @@ def _unescaped(html: str) -> str:
 
 def _tidy(text: str) -> str:
     lines = [re.sub(r"[ \t\u00a0]+", " ", line).strip() for line in text.splitlines()]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    return _BLANK.sub("\n\n", "\n".join(lines)).strip()

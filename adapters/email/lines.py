@@ -5,7 +5,16 @@ A text has no columns: nothing is padded, so that its lines are no longer than t
 
 from __future__ import annotations
 
-__all__ = ["Lines"]
+import re
+
+__all__ = ["LOWERED", "RAISED", "STRUCK", "Lines"]
+
+RAISED, LOWERED, STRUCK = "\x03", "\x04", "\x05"
+"""Written where what is raised or lowered begins, and around what is struck out. No page has such characters."""
+_KEPT = str.maketrans(" \xa0\t", "\x01\x01\x02")
+_SHOWN = str.maketrans({"\x01": " ", "\x02": "\t", RAISED: "", LOWERED: "", STRUCK: "~~"})
+_NUMBERS = {RAISED: re.compile(rf"(?<=\d){RAISED}(?=\d)"), LOWERED: re.compile(rf"(?<=\d){LOWERED}(?=\d)")}
+_SIGNED = ("-- ", "--\xa0", "--\x01")
 
 
 class Lines:
@@ -19,8 +28,8 @@ class Lines:
         self._apart = False
 
     def write(self, text: str, *, as_it_stands: bool = False) -> None:
-        """Add words. as_it_stands: their ends of lines count."""
-        first, *others = text.split("\n") if as_it_stands else [text]
+        """Add words. as_it_stands: their ends of lines count, and their spaces."""
+        first, *others = text.translate(_KEPT).split("\n") if as_it_stands else [text]
         self._line.append(first)
         for line in others:
             self.line_break()
@@ -34,8 +43,7 @@ class Lines:
     def end(self) -> bool:
         """End the line or the row if there is any; whether there was."""
         self._end_row()
-        line = " ".join("".join(self._line).split())
-        self._line.clear()
+        line = self._words()
         if line:
             self._add([line])
         return bool(line)
@@ -47,8 +55,7 @@ class Lines:
 
     def begin_cell(self) -> None:
         """A cell follows: words before it in its row stand before it."""
-        line = " ".join("".join(self._line).split())
-        self._line.clear()
+        line = self._words()
         if line:
             self._cells.append([line])
 
@@ -64,7 +71,25 @@ class Lines:
         self.end()
         quote.end()
         if quote.done:
-            self._add([f"> {line}" for line in quote.done])
+            self._add([f"> {line}" if line else ">" for line in quote.done])
+
+    def name_somebody(self) -> bool:
+        """End the line; whether the last one that is not empty ends as one that says whose words follow."""
+        self.end()
+        line = next((line for line in reversed(self.done[-3:]) if line), "")
+        return line.endswith((":", "：")) and "@" in line
+
+    def _words(self) -> str:
+        """What stands in the line. "-- " alone keeps its space: a signature follows."""
+        text = "".join(self._line)
+        self._line.clear()
+        if text.strip("\r\n\t") in _SIGNED:
+            return "-- "
+        line = " ".join(text.split())
+        if line.isprintable():
+            return line
+        line = _NUMBERS[LOWERED].sub("_", _NUMBERS[RAISED].sub("^", line)).replace(STRUCK * 2, "")
+        return line.translate(_SHOWN).rstrip()
 
     def _end_row(self) -> None:
         """Cells of one line each stand in one; others are columns of a layout, and are read one by one."""

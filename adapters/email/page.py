@@ -1,85 +1,45 @@
 """An HTML page as the lines that its reader sees, written while its tags come. Linear in its length, whatever it says.
 
-No tree is made: one of many attributes or levels takes the parser the square of them. No measure counts: a page may ask for
-any number of spaces.
+No measure counts: a page may ask for any number of spaces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lxml import etree
+from adapters.email.boxes import APART, AS_IT_STANDS, NO_TEXT, OWN_SIZE, display_of, is_block, is_box
+from adapters.email.lines import LOWERED, RAISED, STRUCK, Lines
+from adapters.email.links import address_of, is_said
+from adapters.email.parser import feed
+from adapters.email.rules import Rules
+from adapters.email.sheets import rules_of
+from adapters.email.style import Style, declarations, laid_over
+from adapters.email.unseen import is_tiny, is_unseen
 
-from adapters.email.lines import Lines
-from adapters.email.rules import Rules, rules_of
-from adapters.email.unseen import declarations, is_tiny, is_unseen
+__all__ = ["lines_of"]
 
-__all__ = ["TooDeep", "lines_of"]
-
-_PIECE = 16_384
-"""Bytes that are fed at once: the parser hears only behind them that it is to stop."""
-_DEEP = 500
-"""Open elements: each end looks through all of them."""
 _CELLS = 20
 """Cells within each other that are cells: each level copies what is in it."""
-_NO_TEXT = frozenset(
-    "script style title template noscript object svg datalist rp video audio canvas iframe".split()  # noqa: SIM905
-)
-"""Not the head: what of HTML5 the parser does not know, it leaves in there where a page has no <body>."""
-_APART = frozenset(["p", "h1", "h2", "h3", "h4", "h5", "h6", "figure"])
-_BLOCKS = _APART | frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "caption",
-        "center",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "footer",
-        "form",
-        "header",
-        "hgroup",
-        "hr",
-        "layer",
-        "li",
-        "listing",
-        "main",
-        "nav",
-        "ol",
-        "plaintext",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "tfoot",
-        "thead",
-        "tr",
-        "ul",
-        "xmp",
-    ]
-)
-_AS_IT_STANDS = frozenset(["pre", "xmp", "listing", "plaintext"])
-_QUOTES = frozenset(["gmail_quote", "moz-cite-prefix", "yahoo_quoted", "protonmail_quote"])
+_LINKS = 60
+"""Links of which it is said where they lead."""
+_ALT = 300
+"""Characters of what stands for a picture."""
+_NO_STYLE = Style({}, {})
+_VISIBLE = {"visible": True, "hidden": False, "collapse": False}
+_QUOTES = frozenset(["gmail_quote", "protonmail_quote"])
+"""They hold the line that says who wrote, what is quoted, and what is answered between."""
+_ALONE = ("moz-cite-prefix", "gmail_attr", "yahoo_quoted")
+_SHIFTED = {"sup": RAISED, "sub": LOWERED}
+_STRUCK_OUT = ("s", "strike", "del")
 _BULLETS = ("* ", "+ ", "o ", "- ")
-
-
-class TooDeep(ValueError):
-    """The page has too many elements within each other."""
 
 
 class _Open(NamedTuple):
     """An element that is open. cell, quote: the lines around it, where it is one.
 
-    beside: it stands as a box beside others, which touch none of its words. row: so do those in it.
+    beside: it stands as a box beside others, which touch none of its words. row: so do those in it. visible: its words are
+    seen, if not those of all that is in it. history: what is quoted in it needs no other mark. behind: what stands behind it.
     """
 
     block: bool
@@ -89,8 +49,18 @@ class _Open(NamedTuple):
     below: bool
     beside: bool = False
     row: bool = False
+    visible: bool = True
+    history: bool = False
+    behind: str = ""
     cell: Lines | None = None
     quote: Lines | None = None
+
+
+class _Link(NamedTuple):
+    """A link that is open, and its words until now."""
+
+    address: str
+    words: list[str]
 
 
 def lines_of(html: str, *, keep_quotes: bool) -> list[str]:
@@ -99,18 +69,13 @@ def lines_of(html: str, *, keep_quotes: bool) -> list[str]:
     Raises `TooDeep` and lxml's errors.
     """
     page = _Page(rules_of(html), keep_quotes=keep_quotes)
-    parser = etree.HTMLParser(target=page, encoding="utf-8")
-    data = html.encode("utf-8", "replace")
-    for start in range(0, len(data), _PIECE):
-        parser.feed(data[start : start + _PIECE])
-    if data:
-        parser.close()
+    feed(html, page)
     page.lines.end()
     return page.lines.done
 
 
 class _Page:
-    """A target of lxml's parser (https://lxml.de/parsing.html#the-target-parser-interface)."""
+    """A listener to its tags."""
 
     def __init__(self, rules: Rules, *, keep_quotes: bool) -> None:
         self.lines = Lines()
@@ -120,74 +85,85 @@ class _Page:
         self._left_out = 0  # elements that are open, from the one on that is not read
         self._lists: list[int | None] = []
         self._rules = rules
+        self._link: _Link | None = None
+        self._links = 0
+        self._keeps_to_standards = False
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
-        if len(self._open) + self._left_out > _DEEP:
-            raise TooDeep("elements")
-        if self._left_out or tag in _NO_TEXT:
+        if self._left_out or tag in NO_TEXT:
             self._left_out += 1
             return
-        own = declarations(attributes["style"]) if "style" in attributes else {}
-        style = {**self._rules.of(tag, attributes), **own}
-        if "hidden" in attributes or (tag == "dialog" and "open" not in attributes) or is_unseen(style):
+        own = declarations(attributes["style"]) if "style" in attributes else _NO_STYLE
+        style = laid_over(*self._rules.of(tag, attributes), own)
+        display = display_of(tag, attributes, style)
+        if display == "none" or (style and is_unseen(style, display)):
             self._left_out += 1
             return
-        display = style.get("display", "")
-        block = (
-            tag in _BLOCKS if not display else not display.startswith(("inline", "table-cell", "contents"))
-        )
+        around = self._open[-1]
+        classes = attributes.get("class", "").split()
         element = _Open(
-            block,
-            tag in _APART,
+            is_block(display),
+            tag in APART,
             self._stands(tag, style),
             *self._sizes(tag, attributes, own, style),
-            beside=self._open[-1].row or _is_box(style),
+            beside=around.row or is_box(tag, style),
             row=display.endswith("flex"),
+            visible=_VISIBLE.get(style.get("visibility", ""), around.visible),
+            history=around.history or not _QUOTES.isdisjoint(classes),
+            behind=_mark_around(tag, display, style),
         )
-        self._begin(tag, element, quote=self._marks_quotes and _is_quote(tag, attributes))
+        self._begin(tag, element, quote=self._marks_quotes and self._is_quote(tag, attributes, classes))
         self._mark(tag, attributes)
 
     def end(self, tag: str) -> None:
-        """An element ends."""
         if self._left_out:
             self._left_out -= 1
             return
+        if tag == "a":
+            self._end_link()
+        self._say(self._open[-1].behind)
         if tag in ("ul", "ol"):
             self._lists.pop()
-        elif tag == "q":
-            self.data('"')
         elif tag == "li":
             self.lines.end()
             self.lines.bullet = ""
         self._finish(self._open.pop())
 
     def data(self, text: str) -> None:
-        """Words."""
-        if not self._left_out and not self._open[-1].tiny:
-            self.lines.write(text, as_it_stands=self._open[-1].as_it_stands)
+        if self._say(text) and self._link is not None:
+            self._link.words.append(text)
 
-    def close(self) -> None:
-        """The page ends."""
+    def doctype(self) -> None:
+        self._keeps_to_standards = True
+
+    def _say(self, text: str) -> bool:
+        """Write words if they are seen; whether they are."""
+        element = self._open[-1]
+        is_seen = not self._left_out and not element.tiny and element.visible
+        if is_seen and text:
+            self.lines.write(text, as_it_stands=element.as_it_stands)
+        return is_seen
 
     def _stands(self, tag: str, style: Mapping[str, str]) -> bool:
         space = style.get("white-space", "")
         if space:
             return space.startswith("pre") or space == "break-spaces"
-        return tag in _AS_IT_STANDS or self._open[-1].as_it_stands
+        return tag in AS_IT_STANDS or self._open[-1].as_it_stands
 
     def _sizes(
-        self, tag: str, attributes: Mapping[str, str], own: Mapping[str, str], style: Mapping[str, str]
+        self, tag: str, attributes: Mapping[str, str], own: Style, style: Mapping[str, str]
     ) -> tuple[bool, bool]:
         """Whether its words have no size to be read at, and whether those of what is in it have none for that.
 
         Layouts take the size from what is around boxes, and the page gives it back to what is in them.
         """
-        tiny = is_tiny(style)
+        tiny = is_tiny(style) if style else None
         if tiny is None:
-            below = self._open[-1].below and not (tag == "font" and "size" in attributes)
+            own_size = tag in OWN_SIZE or (tag == "font" and "size" in attributes)
+            old_table = tag == "table" and not self._keeps_to_standards
+            below = self._open[-1].below and not (own_size or old_table)
             return below, below
-        return tiny, tiny and is_tiny(own) is True and not self._rules.sizes_elsewhere
+        return tiny, tiny and is_tiny(laid_over(own)) is True and not self._rules.sizes_elsewhere
 
     def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:
         if quote:  # the outermost alone: marks of many levels would be longer than the page
@@ -228,14 +204,32 @@ class _Page:
         """What an element writes itself."""
         if tag == "br":
             self.lines.line_break()
-        elif tag == "q":
-            self.data('"')
         elif tag == "ul":
             self._lists.append(None)
         elif tag == "ol":
             self._lists.append(_number(attributes.get("start"), 1))
         elif tag == "li":
             self.lines.bullet = self._bullet(attributes)
+        elif tag == "img":
+            self.data(_picture(attributes))
+        elif tag == "a":
+            address = address_of(attributes.get("href", ""))
+            self._link = _Link(address, []) if address else None
+        elif tag in _SHIFTED:
+            self._say(_SHIFTED[tag])
+        self._say(self._open[-1].behind)
+
+    def _end_link(self) -> None:
+        link, self._link = self._link, None
+        words = "".join(link.words) if link is not None else ""
+        if link is not None and words.strip() and self._links < _LINKS and not is_said(link.address, words):
+            self._links += self._say(f" <{link.address}>")
+
+    def _is_quote(self, tag: str, attributes: Mapping[str, str], classes: Sequence[str]) -> bool:
+        if tag != "blockquote":
+            return any(name.endswith(_ALONE) for name in classes)
+        known = attributes.get("type") == "cite" or not _QUOTES.isdisjoint(classes)
+        return known or self._open[-1].history or self.lines.name_somebody()
 
     def _bullet(self, attributes: Mapping[str, str]) -> str:
         number = self._lists[-1] if self._lists else None
@@ -246,19 +240,22 @@ class _Page:
         return f"{number}. "
 
 
-def _is_box(style: Mapping[str, str]) -> bool:
-    """Whether an element that is no line of its own stands beside its neighbours all the same."""
-    display = style.get("display", "")
-    return (
-        display.startswith("inline-")
-        or display == "table-cell"
-        or style.get("float", "none") in ("left", "right")
-    )
+def _mark_around(tag: str, display: str, style: Mapping[str, str]) -> str:
+    """What stands before and behind an element."""
+    struck = not is_block(display) and "line-through" in style.get("text-decoration", "")
+    if struck or tag in _STRUCK_OUT:
+        return STRUCK
+    return '"' if tag == "q" else ""
 
 
-def _is_quote(tag: str, attributes: Mapping[str, str]) -> bool:
-    classes = attributes.get("class", "").split()
-    return not _QUOTES.isdisjoint(classes) or (tag == "blockquote" and attributes.get("type") == "cite")
+def _picture(attributes: Mapping[str, str]) -> str:
+    """What people read until they load a picture. One of a point counts readers; one of a sign is that sign."""
+    alt = " ".join(attributes.get("alt", "")[:_ALT].split())
+    if any(attributes.get(size, "").removesuffix("px") in ("0", "1") for size in ("width", "height")):
+        return ""
+    if sum(map(str.isalnum, alt)) > 1:
+        return f"[{alt}]"
+    return "" if any(char.isascii() or char.isalnum() for char in alt) else alt
 
 
 def _number(text: str | None, otherwise: int) -> int:

@@ -1,6 +1,7 @@
 """What the rules of a page (`<style>`) say of elements by name: which no reader sees, and whose letters have a size. Pure.
 
-Rules for some screens alone (`@media`) and selectors of more than one element are passed over.
+What is not understood is passed over, so that its words are read: rules for some screens alone (`@media`), and selectors of
+more than one element.
 """
 
 from __future__ import annotations
@@ -9,53 +10,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from adapters.email.unseen import declarations, is_tiny, without_comments
+from adapters.email.style import Style, declarations, laid_over, plain_css
+from adapters.email.unseen import is_tiny, is_unseen
 
-__all__ = ["Rules", "rules_of"]
+__all__ = ["Rules"]
 
-_NAME = re.compile(r"(\w*)([.#][\w-]+)")
-_MEDIA = re.compile(r"\bmedia\s*+=\s*+[\"']?([^\"'>]*)", re.IGNORECASE)
-_FOR_ALL = re.compile(r"@media\s++(?:all|screen)\s*+", re.IGNORECASE)
+_NAME = re.compile(r"(\w*|\*)([.#](?:[\w-]|\\[0-9a-fA-F]{1,6} ?|\\.)++)")
+_ESCAPED = re.compile(r"\\(?:([0-9a-fA-F]{1,6}) ?|(.))")
+_NAMES = 10_000
+"""A page of people has some hundred."""
+_FOR_ALL = frozenset(["", "all", "screen", "only all", "only screen", "not print"])
+_AT_A_DESK = re.compile(r"(?:(?:only )?(?:screen|all) and )?\( ?min-width ?: ?\d{1,3}px ?\)")
+_DESK, _APART = "@desk", "@"
 _LOOKED_AT = frozenset(
-    [
-        "display",
-        "visibility",
-        "opacity",
-        "transform",
-        "clip",
-        "position",
-        "left",
-        "top",
-        "right",
-        "bottom",
-        "text-indent",
-        "margin",
-        "margin-left",
-        "padding",
-        "padding-left",
-        "overflow",
-        "height",
-        "width",
-        "max-height",
-        "max-width",
-        "min-height",
-        "min-width",
-        "font",
-        "font-size",
-        "float",
-    ]
+    "display visibility opacity animation transform clip position left top right bottom text-indent margin "  # noqa: SIM905
+    "margin-left margin-right padding padding-left padding-right padding-top padding-bottom overflow height width "
+    "max-height max-width min-height min-width font font-size float white-space text-decoration".split()
 )
-_BEGINNINGS = re.compile(r"<!--|<(?:style|script|textarea|title)(?=[\s>/])", re.IGNORECASE | re.ASCII)
-_ENDS = {
-    "<!--": re.compile("-->"),
-    **{
-        f"<{tag}": re.compile(f"</{tag}", re.IGNORECASE | re.ASCII)
-        for tag in ("style", "script", "textarea", "title")
-    },
-}
-"""What may stand in a style, a comment (for Outlook alone), a script or a field is no tag."""
-_TAG = 1000
-"""Characters of a tag that are looked at."""
 
 
 class Rules:
@@ -65,53 +36,57 @@ class Rules:
     """
 
     def __init__(self) -> None:
-        self._styles: dict[str, tuple[int, dict[str, str]]] = {}
+        self._styles: dict[str, tuple[int, Style]] = {}
         self._count = 0
         self.sizes_elsewhere = False
 
-    def read(self, css: str) -> None:
-        """Add what a `<style>` says."""
-        for selectors, text in _rules(css):
-            style = {name: value for name, value in declarations(text).items() if name in _LOOKED_AT}
-            if not style:
+    def read(self, css: str, media: str = "") -> None:
+        """Add what a `<style>` says, for readers of that kind."""
+        for selectors, text, at_a_desk in _rules(css, _media(media)):
+            style = _looked_at(declarations(text))
+            # Wide windows count where they bring words back that are hidden on telephones.
+            if not (style.said or style.weighty) or (at_a_desk and _hides(style)):
                 continue
             self._count += 1
             for one in selectors.split(","):
-                found = _NAME.fullmatch(one.strip())
-                if found is None:
-                    self.sizes_elsewhere |= is_tiny(style) is False
-                    continue
-                name = found[1].lower() + found[2]
-                self._styles[name] = (self._count, {**self._styles.get(name, (0, {}))[1], **style})
+                self._add(one.strip(), style)
 
-    def of(self, tag: str, attributes: Mapping[str, str]) -> dict[str, str]:
-        """What they say of an element, by property."""
-        style: dict[str, str] = {}
+    def of(self, tag: str, attributes: Mapping[str, str]) -> list[Style]:
+        """What they say of an element, the strongest last."""
+        styles: list[Style] = []
         if self._styles:
             for names in _names(tag, attributes):
                 found = [self._styles[name] for name in names if name in self._styles]
-                for _, said in sorted(found, key=itemgetter(0)):
-                    style |= said
-        return style
+                styles += [style for _, style in sorted(found, key=itemgetter(0))]
+        return styles
+
+    def _add(self, selector: str, style: Style) -> None:
+        found = _NAME.fullmatch(selector)
+        if found is None:
+            self.sizes_elsewhere |= is_tiny(laid_over(style)) is False
+            return
+        name = found[1].lower().removeprefix("*") + _ESCAPED.sub(_letter, found[2])
+        if name in self._styles:
+            known = self._styles[name][1]
+            style = Style(known.said | style.said, known.weighty | style.weighty)
+        elif len(self._styles) >= _NAMES:
+            return
+        self._styles[name] = (self._count, style)
 
 
-def rules_of(html: str) -> Rules:
-    """The rules of all `<style>` of a page, wherever they stand, for whoever reads at a screen of whatever size."""
-    rules, at = Rules(), 0
-    for begin in _BEGINNINGS.finditer(html):
-        if begin.start() < at:
-            continue
-        tag = begin[0].lower()
-        end = _ENDS[tag].search(html, begin.end())
-        if end is None and tag != "<style":
-            break
-        at = len(html) if end is None else end.start()
-        opened = html.find(">", begin.end(), at)
-        if tag == "<style" and opened >= 0:
-            media = _MEDIA.search(html[begin.end() : min(opened, begin.end() + _TAG)])
-            if media is None or media[1].strip().lower() in ("", "all", "screen"):
-                rules.read(html[opened + 1 : at])
-    return rules
+def _looked_at(style: Style) -> Style:
+    return Style(*({name: said for name, said in part.items() if name in _LOOKED_AT} for part in style))
+
+
+def _hides(style: Style) -> bool:
+    said = laid_over(style)
+    display = said.get("display", "block")
+    hidden = display == "none" or said.get("visibility") in ("hidden", "collapse")
+    return hidden or is_unseen(said, display) or is_tiny(said) is True
+
+
+def _letter(found: re.Match[str]) -> str:
+    return found[2] or chr(min(int(found[1], 16), 0x10FFFF))
 
 
 def _names(tag: str, attributes: Mapping[str, str]) -> Iterator[Sequence[str]]:
@@ -123,18 +98,44 @@ def _names(tag: str, attributes: Mapping[str, str]) -> Iterator[Sequence[str]]:
         yield [tag + name for name in names]
 
 
-def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """Selectors and style of the rules that hold for every reader: those in no other block (`@media print`)."""
-    text = without_comments(css).replace("<!--", " ").replace("-->", " ")
-    blocks: list[str] = []  # what each open block begins with; nothing for one that is for all
-    apart = 0  # those that are not
+def _media(condition: str) -> str:
+    """For whom rules hold: "" for all."""
+    kinds = {" ".join(kind.split()).lower() for kind in condition.split(",")}
+    if kinds & _FOR_ALL:
+        return ""
+    return _DESK if any(map(_AT_A_DESK.fullmatch, kinds)) else _APART
+
+
+def _block(begin: str) -> str:
+    """What a block is, by what it begins with: selectors, or for whom what is in it holds."""
+    before, semicolon, begin = begin.rpartition(";")
+    begin = begin.strip()
+    if semicolon and not before.lstrip().startswith("@"):  # as behind an @import
+        return _APART
+    if begin[:6].lower() == "@media":
+        return _media(begin[6:])
+    if begin[:6].lower() == "@layer":
+        return ""
+    return begin or _APART
+
+
+def _rules(css: str, outer: str) -> Iterator[tuple[str, str, bool]]:
+    """Selectors and style of the rules that hold for every reader, or for one at a desk: those in no other block."""
+    text = plain_css(css).replace("<!--", " ").replace("-->", " ")
+    blocks: list[str] = []
+    apart, desks = int(outer == _APART), int(outer == _DESK)
+    stray = ""  # an end too many spoils what follows
     for piece in re.split(r"(?<=[{}])", text):
         if piece.endswith("{"):
-            begin = piece[:-1].rpartition(";")[2].strip()  # behind an @import
-            blocks.append("" if _FOR_ALL.fullmatch(begin) else begin or "?")
-            apart += bool(blocks[-1])
-        elif piece.endswith("}") and blocks:
-            selectors = blocks.pop()
-            apart -= bool(selectors)
-            if selectors and not selectors.startswith("@") and not apart:
-                yield selectors, piece[:-1]
+            blocks.append(_APART if stray else _block(piece[:-1]))
+            stray = ""
+            desks += blocks[-1] == _DESK
+            apart += blocks[-1] not in ("", _DESK)
+        elif piece.endswith("}") and not blocks:
+            stray = piece
+        elif piece.endswith("}"):
+            block = blocks.pop()
+            desks -= block == _DESK
+            apart -= block not in ("", _DESK)
+            if block and not block.startswith("@") and not apart:
+                yield block, piece[:-1], desks > 0

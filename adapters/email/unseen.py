@@ -8,75 +8,63 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["declarations", "is_tiny", "is_unseen", "without_comments"]
+__all__ = ["is_tiny", "is_unseen"]
 
 _ZERO = r"0*(?:\.0*)?(?:px|pt|em|rem|ex|%|vh|vw)?"
 _TINY = re.compile(rf"{_ZERO}|0*(?:0|1|\.\d+|0\.\d+)(?:\.0*)?(?:px|pt)")
 _RELATIVE = re.compile(r".*(?:(?<!r)em|%|inherit|smaller|larger)")
 _SIZE = re.compile(r"[\d.]+(?:px|pt|r?em|%)?")
 _NO_SIZE = re.compile(_ZERO)
-_DISPLAY = re.compile(
-    r"none|block|inline(?:-[a-z]+)?|flex|grid|table(?:-[a-z-]+)?|list-item|contents|flow-root|run-in|ruby"
-    r"|initial|inherit|unset|revert|-[a-z-]+|(?:block|inline|flow) [a-z -]+"
-)
 _SIDES = ("left", "top", "right", "bottom")
-_MOVED = ("absolute", "fixed", "relative")
 _BROUGHT_BACK = ("margin", "margin-left", "padding", "padding-left")
 """A paragraph that hangs: its first line begins as far to the left as the others stand to the right."""
 _FAR = re.compile(r"-\d{3}")
+_FARTHER = re.compile(r"-\d{4}")
+"""For what is moved from where it would stand, which may be far below: onto a picture, for example."""
 _SHRUNK = re.compile(r"\bscale[xy]?\(\s*+0*+(?:\.0*+)?\s*+[,)]")
+_SHARE = re.compile(r"(?<![\d.])[1-9][\d.]*+%")
 
 
-def declarations(style: str) -> dict[str, str]:
-    """What a style says, by property; comments in it are none."""
-    found: dict[str, str] = {}
-    weighty: set[str] = set()
-    for declaration in without_comments(style).lower().split(";"):
-        name, _, said = declaration.partition(":")
-        name, said = name.strip(), said.strip()[:200]
-        value = _unimportant(said)
-        if (name in weighty and value == said) or (name == "display" and not _DISPLAY.fullmatch(value)):
-            continue
-        if value != said:
-            weighty.add(name)
-        found[name] = value
-    return found
-
-
-def _unimportant(value: str) -> str:
-    """The value without `!important`."""
-    before = value.removesuffix("important").rstrip()
-    return before[:-1].rstrip() if before != value and before.endswith("!") else value
-
-
-def without_comments(css: str) -> str:
-    """CSS without what stands between `/*` and `*/`."""
-    first, *others = css.split("/*")
-    return first + "".join(piece.partition("*/")[2] for piece in others)
-
-
-def is_unseen(style: Mapping[str, str]) -> bool:
-    """Whether an element with that style is not shown, nor anything in it."""
-    if style.get("display") == "none" or style.get("visibility") in ("hidden", "collapse"):
+def is_unseen(style: Mapping[str, str], display: str) -> bool:
+    """Whether an element that is shown in that way is not seen all the same, nor anything in it."""
+    position = style.get("position", "")
+    if _is_zero(style.get("opacity")) and style.get("animation", "none") == "none":
         return True
-    if _is_zero(style.get("opacity")):
+    far = {"absolute": _FAR, "fixed": _FAR, "relative": _FARTHER}.get(position)
+    if _is_clipped(style.get("clip", "")) or (far and any(far.match(style.get(s, "")) for s in _SIDES)):
         return True
-    if _SHRUNK.search(style.get("transform", "")) or _is_clipped(style.get("clip", "")):
+    if display in ("inline", "contents") and position not in ("absolute", "fixed") and "float" not in style:
+        return False  # a part of a line has no measures
+    if _SHRUNK.search(style.get("transform", "")):
         return True
-    if style.get("position") in _MOVED and any(_FAR.match(style.get(s, "")) for s in _SIDES):
+    if _FAR.match(style.get("text-indent", "")) and not any(_is_some(style.get(s)) for s in _BROUGHT_BACK):
         return True
-    if _FAR.match(style.get("text-indent", "")) and not any(side in style for side in _BROUGHT_BACK):
-        return True
-    return style.get("overflow") == "hidden" and any(_has_no(size, style) for size in ("height", "width"))
+    # Parts of a table are as large as what is in them.
+    return style.get("overflow") == "hidden" and "table" not in display and _has_no_size(style)
 
 
-def _has_no(size: str, style: Mapping[str, str]) -> bool:
-    """Whether the element has no height or width; `min-` brings it back, as layouts for telephones have it."""
-    return any(_is_zero(style.get(name)) for name in (size, f"max-{size}")) and f"min-{size}" not in style
+def _has_no_size(style: Mapping[str, str]) -> bool:
+    """Whether the element has no height or width.
+
+    `min-` brings it back, as layouts for telephones have it, and so does padding as a share of the width, which keeps the
+    proportions of a box.
+    """
+    if any(_SHARE.search(style.get(name, "")) for name in ("padding", "padding-top", "padding-bottom")):
+        return False
+    return any(
+        any(_is_zero(style.get(name)) for name in (size, f"max-{size}"))
+        and not _is_some(style.get(f"min-{size}"))
+        for size in ("height", "width")
+    )
 
 
 def _is_zero(value: str | None) -> bool:
     return bool(value) and value is not None and _NO_SIZE.fullmatch(value) is not None
+
+
+def _is_some(value: str | None) -> bool:
+    """Whether a measure, or one of several, is not zero."""
+    return value is not None and not all(map(_is_zero, value.split()))
 
 
 def _is_clipped(value: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from adapters.email.hypertext import shown_pictures, text_of_html
+from adapters.email.quoting import cut
 from tests.growth import assert_linear
 
 
@@ -82,6 +83,27 @@ def test_EM_10_what_is_small_or_moved_is_read(seen: str) -> None:
         "<dialog open>words</dialog>",
         "<title>İİİİİİ</title><STYLE media=print>.c {display:none}</STYLE><p class=c>words</p>",
         "<!--[if mso]><v:rect>no</v:rect><![endif]--><a style='display:inline-block;mso-hide:all'>words</a>",
+        "<style>.c {display:block !important}</style><div class=c style='display:none'>words</div>",
+        "<style>.c {display:block !important} #i {display:none}</style><p class=c id=i>words</p>",
+        "<td style='max-width:0;overflow:hidden;text-overflow:ellipsis'>words</td>",
+        "<table style='height:0;overflow:hidden'><tr style='height:0;overflow:hidden'><td>words</table>",
+        "<span style='width:0;overflow:hidden;text-indent:-999px'>words</span>",
+        "<div style='visibility:hidden'>no<p style='visibility:visible'>words</p></div>",
+        "<div style='position:relative;top:-120px'>words</div>",
+        "<div style='height:0;overflow:hidden;padding-bottom:56.25%'>words</div>",
+        "<div style='font-size:0'><button>words</button></div>",
+        "<div style='font-size:0'><table><tr><td>words</td></tr></table></div>",
+        "<p hidden style='display:block'>words</p>",
+        "<template><style>.c {display:none}</style></template><p class=c>words</p>",
+        "<style type=text/plain>.c {display:none}</style><p class=c>words</p>",
+        "<style>} .c {display:none}</style><p class=c>words</p>",
+        "<style>.a {top:0}; .c {display:none}</style><p class=c>words</p>",
+        "<style>.c {display:none} @media (min-width:480px) {.c {display:block}}</style><p class=c>words</p>",
+        "<style>@media (min-width:480px) {.c {display:none}}</style><p class=c>words</p>",
+        "<style>.c {opacity:0;animation:fade 1s forwards}</style><p class=c>words</p>",
+        "<p style=\"background:url('a;display:none;b')\">words</p>",
+        "<wbr hidden>words",
+        "<p>" + "<wbr>" * 600 + "words</p>",
     ],
 )
 def test_EM_10_what_layouts_need_hides_no_words(page: str) -> None:
@@ -100,6 +122,18 @@ def test_EM_10_what_layouts_need_hides_no_words(page: str) -> None:
         "<p style='display:none!important;display:block'>no</p><p>words</p>",
         "<p style='display:none;display:nonsense'>no</p><p>words</p>",
         "<dialog>no</dialog><p>words</p><audio>no</audio>",
+        "<style>.c {display:none !important}</style><p class=c style='display:block'>no</p><p>words</p>",
+        "<!doctype html><div style='font-size:0'><table><tr><td>no</table></div><p>words</p>",
+        "<!--><style>.c {display:none}</style><p class=c>no</p><p>words</p><!-- x -->",
+        "<p title='<!--'></p><style title='>'>.c {display:none}</style><p class=c>no</p><p>words</p>",
+        "<style media='screen, print'>.c {display:none}</style><p class=c>no</p><p>words</p>",
+        "<style>@media only screen {.c {display:none}}</style><p class=c>no</p><p>words</p>",
+        "<style>@layer a {.c {display:none}}</style><p class=c>no</p><p>words</p>",
+        "<style>.x {content:'{'} *.c {display:none}</style><p class=c>no</p><p>words</p>",
+        r"<style>.a\:b, .\63 {display:none}</style><p class=a:b>no</p><p class=c>no</p><p>words</p>",
+        "<p style='text-indent:-9999px;margin:0'>no</p><p>words</p>",
+        "<p style='max-height:0;min-height:0;overflow:hidden'>no</p><p>words</p>",
+        "<noframes>no</noframes><progress>no</progress><p>words</p>",
     ],
 )
 def test_EM_10_what_hides_words_wherever_it_stands(page: str) -> None:
@@ -129,6 +163,9 @@ def test_styles_without_end_are_read_in_linear_time(page: Callable[[int], str]) 
         "<span style='float:left'>Left</span><span>Right</span>",
         "<div style='display:flex'><span>Left</span><span>Right</span></div>",
         "<div style='display:table-cell'>Left</div><div style='display:table-cell'>Right</div>",
+        "<button>Left</button><button>Right</button>",
+        "<a style='padding:0 20px'>Left</a><a style='padding:0 20px'>Right</a>",
+        "Left<img src=x>Right",
     ],
 )
 def test_boxes_beside_each_other_do_not_touch(page: str) -> None:
@@ -154,6 +191,81 @@ def test_EM_10_lists_preformatted_text_and_what_stands_behind_an_instruction() -
     assert text_of_html(html, keep_quotes=False) == "5. x\n9. y\n\n* a\n\n+ b\nc\nd\nef"
 
 
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("$19<sup>99</sup>, 10<sup>2</sup> m<sup>2</sup>, x<sub>1</sub>", "$19^99, 10^2 m2, x1"),
+        ("<del>100</del><ins>80</ins> <s></s>", "~~100~~80"),
+        ("<span style='text-decoration:line-through'>100</span> 80", "~~100~~ 80"),
+        ("a<img alt='Order 4711'>b<img alt=x><img alt=pixel width=1>", "a [Order 4711] b"),
+        ("<img alt=👍>", "👍"),
+        ("<pre>def f():\n    return 1\n\n\ny</pre>", "def f():\n    return 1\n\ny"),
+        ("<style>.c {white-space:pre-wrap}</style><div class=c>a\n  b</div>", "a\n  b"),
+        ("12</br>50", "12\n50"),
+    ],
+)
+def test_what_changes_the_sense_of_words_is_written_out(html: str, text: str) -> None:
+    assert text_of_html(html, keep_quotes=False) == text
+
+
+@pytest.mark.parametrize(
+    ("link", "text"),
+    [
+        ("<a href=https://x.test/a>this</a>", "this <https://x.test/a>"),
+        ("<a href=mailto:tom@x.test?subject=a>Tom</a>", "Tom <tom@x.test>"),
+        ("<a href=https://x.test/><img alt='Track it'></a>", "[Track it] <https://x.test/>"),
+        ("<a href='http://evil.test'>https://bank.test</a>", "https://bank.test <http://evil.test>"),
+        ("<a href='https://www.x.test/'>www.x.test</a>", "www.x.test"),
+        ("<a href=mailto:tom@x.test>Tom (tom@x.test)</a>", "Tom (tom@x.test)"),
+        (f"<a href='https://a.test@x.test/{'t' * 200}'>it</a>", "it <https://x.test/...>"),
+        ("<a href='https://x.test/\n> a'>it</a>", "it <https://x.test/%3Ea>"),
+        ("<a href=javascript:x>it</a> <a href=/a>is</a> <a name=b>so</a>", "it is so"),
+        ("it<a href=https://x.test hidden>no</a><a href=https://x.test></a>", "it"),
+        ("it<span style='font-size:0'><a href=https://x.test>no</a></span>", "it"),
+    ],
+)
+def test_where_a_link_leads_stands_behind_its_words(link: str, text: str) -> None:
+    assert text_of_html(link, keep_quotes=False) == text
+
+
+def test_of_the_first_links_of_a_page_it_is_said_where_they_lead() -> None:
+    text = text_of_html("<a href=https://x.test/a>it</a> " * 70, keep_quotes=False)
+    assert (text.count("it"), text.count("x.test")) == (70, 60)
+
+
+ATTRIBUTION = "On Mon, Tom &lt;tom@x.test&gt; wrote:"
+QUOTED = "> On Mon, Tom <tom@x.test> wrote:\n> one?"
+
+
+@pytest.mark.parametrize("style", ["class=gmail_quote", "class=protonmail_quote type=cite", ""])
+def test_EM_06_answers_between_quotations_are_no_words_of_others(style: str) -> None:
+    attr = f"<div class=gmail_attr>{ATTRIBUTION}<br></div>"
+    quotes = [f"<blockquote {style}>{words}</blockquote>" for words in ("one?", "two?")]
+    page = f"<div class='gmail_quote x'>{attr}{quotes[0]}<div>yes</div>{quotes[1]}<div>no</div></div>"
+    between = f"{QUOTED}\nyes\n> two?\nno"
+    assert text_of_html(page, keep_quotes=False) == between
+    assert cut(between).text == between
+
+
+def test_EM_06_what_follows_who_wrote_is_quoted_whatever_its_tags_say() -> None:
+    page = "yes<div>30 Nov, Tom &lt;tom@x.test&gt;:</div><blockquote>one?</blockquote><blockquote>said</blockquote>"
+    assert text_of_html(page, keep_quotes=False).endswith("Tom <tom@x.test>:\n> one?\nsaid")
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "<div class=moz-signature>-- <br>Ana</div>",
+        "<pre>-- \nAna</pre>",
+        "<span>--&nbsp;</span><br><div>Ana</div>",
+    ],
+)
+def test_EM_28_the_mark_of_a_signature_keeps_its_space(signature: str) -> None:
+    page = f"<p>yes</p><div class=moz-cite-prefix>{ATTRIBUTION}</div><blockquote type=cite>one?</blockquote>{signature}"
+    found = cut(text_of_html(page, keep_quotes=False))
+    assert found == ("yes", QUOTED, "-- \nAna")
+
+
 WIDE = "word " * 20_000
 # A page of n parts, how many n are tried, and how many lines it has then.
 HOSTILE: dict[str, tuple[Callable[[int], str], int, int]] = {
@@ -174,6 +286,15 @@ HOSTILE: dict[str, tuple[Callable[[int], str], int, int]] = {
     "attributes": (lambda n: "<p " + " ".join(f"a{number}=1" for number in range(n)) + ">x</p>", 20_000, 1),
     "levels": (lambda n: "<div>" * n + "</q>" * n + "x", 50_000, 1),
     "rules": (lambda n: "<style>" + ".a{display:none}/*" * n + "</style>x", 20_000, 1),
+    "names": (
+        lambda n: "<style>" + ",".join(f".a{i}" for i in range(n)) + "{top:0;left:0;right:0}</style>x",
+        20_000,
+        1,
+    ),
+    "links": (lambda n: "<a href=https://x.test/a>x" * n, 20_000, 1),
+    "strings": (lambda n: "<style>" + "\"'" * n + "</style>x", 40_000, 1),
+    "no breaks": (lambda n: "<wbr>a" * n, 20_000, 1),
+    "struck": (lambda n: "<s>a</s><sup>1</sup>" * n, 20_000, 1),
     "style": (lambda n: "<p style='" + "/*:;" * n + "'>x</p>", 40_000, 1),
 }
 
