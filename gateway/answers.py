@@ -73,7 +73,7 @@ class Answers:
             return Reply(self._say("command_refused", command=f"/{command.name}"))
         request = CommandRequest(
             row,
-            invocation.arguments,
+            invocation.arguments if command.speaks else invocation.line,
             self._host,
             self._say,
             around.waiting,

@@ -36,6 +36,8 @@ from hermes.store import Job, Store
 
 __all__ = ["InstanceIntake", "IntakeParts", "StateReport"]
 
+_LINES = 10
+"""Of a message in which a code may stand."""
 log = structlog.get_logger("gateway.intake")
 
 
@@ -188,7 +190,8 @@ class InstanceIntake:
         codes, said = self._parts.linking.codes, parse_command(event)
         if said is None or said.name != "link" or is_private(event):
             return ()
-        code = codes.find(said.arguments, self._parts.clock.time())
+        now, lines = self._parts.clock.time(), said.arguments.splitlines()[:_LINES]
+        code = next((found for line in lines if (found := codes.find(line, now)) is not None), None)
         if code is None:
             return ()
         undo.append(lambda: codes.put_back(code))
@@ -220,7 +223,7 @@ class InstanceIntake:
         linking = self._parts.linking
         rights, said = linking.rights, parse_command(event)
         known = rights.admits(event)
-        code = None if known or said is None or said.name != "link" else linking.typed(event, said.arguments)
+        code = None if known or said is None or said.name != "link" else linking.typed(event, said.line)
         paired = self._parts.pairings.approved(self._instance, event.sender.id)
         return Standing(paired, slot, deferred, rights.is_linked(event), code)
 

@@ -19,6 +19,11 @@ class Invocation:
     name: str
     arguments: str
 
+    @property
+    def line(self) -> str:
+        """The first line of it, for all commands that carry no words for the model: what stands below is a signature."""
+        return next(iter(self.arguments.splitlines()), "").strip()
+
 
 def parse_command(event: Event) -> Invocation | None:
     """The command that the event is, if it is one: "/name" at the very start, where the event's text may be a command at all."""

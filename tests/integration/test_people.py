@@ -95,7 +95,7 @@ async def test_a_code_joins_two_accounts_lets_the_stranger_in_and_works_once(tmp
         rows = await h.rig.rows("SELECT digest FROM link_codes UNION ALL SELECT answer FROM inbox")
         assert not [r for r in rows if code.replace("-", "") in str(r) or code in str(r)]
 
-        told = await h.ask("discord", "d1", f"/link {code.lower().replace('-', ' ')}")
+        told = await h.ask("discord", "d1", f"/link {code.lower().replace('-', ' ')}\n\nBest regards,\nAna")
         assert "joined to telegram:1" in told
         assert "discord:d1" in h.telegram.sent[-1][1], "whoever gave the code is told"
         assert await h.ask("discord", "d1", "hi") == "echo: hi"
@@ -135,7 +135,7 @@ async def test_codes_go_from_whom_we_know_and_only_in_private(tmp_path: Path) ->
         assert "do not know" in await h.ask("telegram", "2", f"/link {code}"), "the group has read it"
         for fields in (group, {**group, "edited": True}, {"private_notice": False}):
             code = await h.code("telegram", "2" if "edited" in fields else "1")
-            assert (await h.say("discord", "d9", f"/link {code}", **fields)).kind != "accepted"
+            assert (await h.say("discord", "d9", f"/link here it is:\n{code}", **fields)).kind != "accepted"
             told = await h.ask("open", "o9" if "kind" in fields else "o8", f"/link {code}")
             assert "do not know" in told, "nor is it good when a stranger has shown it"
         code = await h.code("telegram", "1")

@@ -254,7 +254,13 @@ def test_D6_after_enough_failures_a_reply_is_a_dead_letter_but_an_outage_is_wait
 def test_commands_are_read(text: str, name: str, arguments: str) -> None:
     found = parse_command(message(text))
     assert found is not None
-    assert (found.name, found.arguments) == (name, arguments)
+    assert (found.name, found.arguments, found.line) == (name, arguments, arguments)
+
+
+def test_a_signature_is_no_part_of_a_commands_line() -> None:
+    found = parse_command(message("/link abcd-efgh \r\n\r\nBest regards,\nAna"))
+    assert found is not None
+    assert (found.line, found.arguments.splitlines()[-1]) == ("abcd-efgh", "Ana")
 
 
 @pytest.mark.parametrize("text", ["help", "/etc/passwd", "/", "// no", "/9", "a /help"])
