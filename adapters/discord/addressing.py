@@ -21,10 +21,10 @@ def names_us(content: str, account: str) -> bool:
     return any(found[1] == account for found in _PERSON.finditer(content))
 
 
-def readable(content: str, mentions: Iterable[Any], account: str) -> str:
-    """The text without our mark, and with names in place of the others'; empty where it is only our mark."""
+def readable(content: str, mentions: Iterable[Any], account: str = "") -> str:
+    """The text with names in place of marks, without ours (`account`); empty where it is only our mark."""
     names = {str(m.get("id")): _name(m) for m in mentions if isinstance(m, Mapping)}
-    rest = re.sub(rf"[ \t]?<@!?{re.escape(account)}>", "", content).strip()
+    rest = re.sub(rf"[ \t]?<@!?{re.escape(account)}>", "", content).strip() if account else content.strip()
     named = _PERSON.sub(lambda found: f"@{names.get(found[1]) or found[1]}", rest)
     return _EMOJI.sub(r":\1:", named)
 

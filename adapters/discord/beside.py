@@ -20,21 +20,21 @@ _FIELDS = 25
 """Of one card, as Discord allows."""
 
 
-def beside(message: Mapping[str, Any], account: str) -> str:
+def beside(message: Mapping[str, Any]) -> str:
     """The notes in order, empty where there are none. Cards count only where nothing else was said: they show links."""
-    notes = [*_passed_on(message, account), *_polls(message), *_stickers(message)]
+    notes = [*_passed_on(message), *_polls(message), *_stickers(message)]
     if not notes and not message.get("content") and not message.get("attachments"):
         notes += _cards(message)
     return scrub_surrogates("\n\n".join(notes))
 
 
-def _passed_on(message: Mapping[str, Any], account: str) -> Iterator[str]:
+def _passed_on(message: Mapping[str, Any]) -> Iterator[str]:
     for snapshot in objects(message, "message_snapshots"):
         said = snapshot.get("message")
         if not isinstance(said, Mapping):
             continue
         mentions = said.get("mentions")
-        text = readable(_text(said, "content"), mentions if isinstance(mentions, list) else [], account)
+        text = readable(_text(said, "content"), mentions if isinstance(mentions, list) else [])
         parts = [text, *_stickers(said)]
         if not text and not said.get("attachments"):
             parts += _cards(said)

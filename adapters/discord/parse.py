@@ -84,7 +84,7 @@ def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Pars
     channel = id_of(message, "channel_id")
     if not may_be_answered(channel, reading, place):
         return Ignored("another channel")
-    notes, files = beside(message, reading.account), attachments(message)
+    notes, files = beside(message), attachments(message)
     if not (content or notes or files):
         # Without the intent the text of what is not for us is kept back.
         return Ignored("empty" if place.direct else NO_CONTENT)

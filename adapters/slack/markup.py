@@ -25,8 +25,8 @@ class Said:
     elsewhere: bool = False
 
 
-def read_text(source: str, user: str) -> Said:
-    """What a message says; `user` is our own user id."""
+def read_text(source: str, user: str = "") -> Said:
+    """What a message says, without the name of `user`, which is our own user id."""
     text, at, to_us = "", 0, False
     for token in _TOKEN.finditer(source):
         text += unescape(source[at : token.start()])

@@ -24,18 +24,18 @@ def shared(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(islice(objects(message, "attachments"), _MOST))
 
 
-def shared_text(message: Mapping[str, Any], user: str, *, only_shares: bool) -> str:
-    """The words of what is passed on, with their authors; `user` is our own user id.
+def shared_text(message: Mapping[str, Any], *, only_shares: bool) -> str:
+    """The words of what is passed on, with their authors; our name in them speaks to nobody, and stays.
 
     only_shares: without what Slack itself adds to a message, such as the beginning of a page that is linked to.
     """
     items = [item for item in shared(message) if not only_shares or item.get("is_share") is True]
-    return "\n\n".join(text for item in items if (text := _said(item, user)))
+    return "\n\n".join(text for item in items if (text := _said(item)))
 
 
-def _said(item: Mapping[str, Any], user: str) -> str:
+def _said(item: Mapping[str, Any]) -> str:
     words = _field(item, "text") or _field(item, "fallback")
-    said = read_text(words[:_LONGEST], user).text
+    said = read_text(words[:_LONGEST]).text
     parts = (_field(item, "author_name"), _field(item, "title"))
     head = " - ".join(part for part in parts if part and part != said)
     return f"{head}: {said}" if head and said else said or head

@@ -30,11 +30,11 @@ class Worded:
         return not (self.text or self.files or self.is_lost)
 
 
-def worded(message: Mapping[str, Any], said: Said, user: str) -> Worded:
+def worded(message: Mapping[str, Any], said: Said) -> Worded:
     """Put it together. What is passed on is a quotation, or the message itself where nothing is said to it."""
     files, links = read_files(message), read_links(message)
     own = "\n".join(part for part in (said.text, links) if part)
-    passed = shared_text(message, user, only_shares=bool(own))
+    passed = shared_text(message, only_shares=bool(own))
     if own:
         return Worded(own, passed or None, files)
     return Worded(

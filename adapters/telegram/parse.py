@@ -26,6 +26,7 @@ __all__ = ["allowed_updates", "parse_update", "query_id", "update_id"]
 _MESSAGES = ("message", "edited_message", "channel_post", "edited_channel_post")
 _PRESS = "callback_query"
 _REACTION = "message_reaction"
+_PASSED_ON = "forward_origin"
 
 
 def allowed_updates(reading: Reading) -> list[str]:
@@ -90,7 +91,7 @@ def _event(
     edited = integer(message, "edit_date") if "edit_date" in message else ""
     files = attachments(message)
     words = said.text or ("" if files else worded(message))
-    is_own = "forward_origin" not in message  # else somebody else's words are passed on
+    is_own = _PASSED_ON not in message
     return Event(
         platform="telegram",
         instance=reading.instance,
@@ -103,9 +104,7 @@ def _event(
         thread=thread,
         message_id=str(number),
         quoted=quoted(message),
-        addressed=(said.to_us and is_own)
-        or answers_us(message, reading.account)
-        or _is_free(message, kind, reading),
+        addressed=said.to_us or answers_us(message, reading.account) or _is_free(message, kind, reading),
         reply_to=(reading.target(kind, chat, thread, number),),
         private_notice=kind == "direct",
         unsupported=None if words or files else named(message),
@@ -130,5 +129,7 @@ def _said(message: Mapping[str, Any], account: Account) -> Addressed:
     said, entities = text(message, "text"), message.get("entities")
     if not said:
         said, entities = text(message, "caption"), message.get("caption_entities")
+    if _PASSED_ON in message:  # somebody else's words: they name nobody, and stay as they are
+        return Addressed(said)
     listed = entities if isinstance(entities, list) else []
     return read_text(said, [entity for entity in listed if isinstance(entity, Mapping)], account)

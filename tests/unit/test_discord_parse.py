@@ -120,7 +120,8 @@ def test_what_is_passed_on_is_read_as_the_words_of_another() -> None:
     assert [a.ref for a in found.attachments] == ["5/1001/7 https://cdn/b.png"]
     alone = event(message("", message_snapshots=[{"message": {**said, "content": ""}}]), DIRECT)
     assert (alone.text, len(alone.attachments)) == ("", 1)
-    assert not event(message("", message_snapshots=[{"message": {"content": "<@900> hi"}}])).addressed
+    to_us = event(message("", message_snapshots=[{"message": {"content": "<@900> hi"}}]))
+    assert (to_us.text, to_us.addressed) == ("[Forwarded message]\n> @900 hi", False)
     assert event(message("look", message_snapshots=[{"message": said}]), DIRECT).text.startswith("look\n\n[F")
 
 

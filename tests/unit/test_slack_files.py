@@ -91,6 +91,7 @@ def test_what_is_passed_on_is_quoted_or_is_the_message_and_no_command() -> None:
     bare = parsed(attachments=[{**passed, "author_name": None, "text": "/stop"}])
     assert (bare.text, bare.quoted, bare.command_text) == ("/stop", None, False)
     assert [a.ref for a in said.attachments] == [a.ref for a in bare.attachments] == ["F7"]
+    assert parsed(attachments=[{**passed, "text": "<@UBOT> look"}]).text == "Ben: @UBOT look"
     assert parsed(attachments=[unfolded]).text == "A page: its beginning"
     lost = parsed(attachments=[{"image_url": "https://a.test/x.png"}])
     assert (lost.text, lost.unsupported) == ("", "shared message")

@@ -53,7 +53,11 @@ def test_what_is_passed_on_gives_no_command_and_addresses_nobody() -> None:
     assert event(message("/sethome")).command_text
     text = "@mybot look"
     said = [event(in_group(text, mention(text, "@mybot"), **f)) for f in ({}, {"forward_origin": origin})]
-    assert [e.addressed for e in said] == [True, False]
+    assert [(e.text, e.addressed) for e in said] == [("look", True), ("@mybot look", False)]
+    told = event(
+        message("fwd /new @mybot", forward_origin=origin, entities=[mention("fwd /new @mybot", "@mybot")])
+    )
+    assert told.text == "fwd /new @mybot"
 
 
 # -- a private chat ----------------------------------------------------------------------------------
