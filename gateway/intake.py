@@ -16,7 +16,7 @@ from gateway.commands import parse_command
 from gateway.delivery import Delivery
 from gateway.directory import Directory
 from gateway.door import Decision, DoorRules, RateBook, Standing, judge
-from gateway.edits import amend
+from gateway.edits import amend, has_same_files
 from gateway.feeds import Feeds
 from gateway.ledger import InboxRow, Judged
 from gateway.linking import Linking
@@ -160,11 +160,13 @@ class InstanceIntake:
         if parse_command(event) is not None:
             return replace(ignored, jobs=self._void(event, undo))
         again = p.edits() == "rerun"
-        known = p.sessions.standing(route.key, event, running=not again)
+        waiting = p.sessions.standing(route.key, event, running=False)
+        known = waiting or (None if again else p.sessions.standing(route.key, event, running=True))
         if known is None and not again:
             return ignored
-        if known is not None and known.event.text == event.text:  # something else about it has changed
-            return ignored
+        is_same = known is not None and known.event.text == event.text
+        if is_same and (waiting is None or has_same_files(event, waiting.event)):  # a turn has its files already
+            return ignored  # something else about it has changed
         decision = self._decide(event, rules, now, undo)
         if decision.kind != "accepted":
             return ignored

@@ -9,11 +9,11 @@ post, and deliveries are repeated under new envelopes: a post is known by channe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from adapters.fields import mapping, text, whole
+from adapters.fields import mapping, objects, text, whole
 from adapters.foreseen import or_unparsable
 from adapters.slack.choices import pressed
 from adapters.slack.fields import identifier, number
@@ -97,11 +97,15 @@ def _changed(event: Mapping[str, Any], reading: Reading) -> Parsed:
         return Deleted(identifier(event, "channel"), number(message, "ts"))
     if not isinstance(message.get("edited"), Mapping):
         return Ignored("edited")
-    if isinstance(before, Mapping) and before.get("text") == message.get("text"):
+    if isinstance(before, Mapping) and _said_and_shown(before) == _said_and_shown(message):
         return Ignored("edited")
     place = {"channel": event.get("channel"), "channel_type": event.get("channel_type")}
     found = _message({**message, **place}, reading, is_mention=False)
     return replace(found, edited=True) if isinstance(found, Event) else found
+
+
+def _said_and_shown(message: Mapping[str, Any]) -> tuple[object, Sequence[object]]:
+    return message.get("text"), [(file.get("id"), file.get("mode")) for file in objects(message, "files")]
 
 
 def _message(event: Mapping[str, Any], reading: Reading, *, is_mention: bool) -> Parsed:
@@ -115,7 +119,7 @@ def _message(event: Mapping[str, Any], reading: Reading, *, is_mention: bool) ->
     said = read_text(text(event, "text"), reading.account.user)
     if is_mention and not said.to_us:
         said = Said(said.text, to_us=True)
-    words = worded(event, said, reading.account.user)
+    words = worded(event, said)
     if words.is_blank and not said.to_us:
         return Ignored("service message")
     return _event(event, said, words, reading)

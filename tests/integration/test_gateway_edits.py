@@ -11,7 +11,7 @@ import pytest
 
 from hermes.adapter import Capabilities
 from hermes.errors import StoreUnavailable
-from hermes.events import Deleted, Event
+from hermes.events import Attachment, Deleted, Event
 from hermes.messages import ToolCall
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
 from tests.gatewayrig import OPEN, Rig, message, rig
@@ -22,6 +22,7 @@ def _full_disk(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
+FILE = Attachment("document", "1", "wrong.txt", "text/plain", 7)
 CALL = ToolCall("c1", "todo", {"todos": []}, "{}")
 RERUN = OPEN.replace("gateway:", "gateway:\n  edits: rerun")
 
@@ -75,6 +76,28 @@ async def test_an_edit_of_a_message_that_waits_is_what_this_process_answers(tmp_
         assert await g.rows("SELECT state FROM inbox ORDER BY id") == [("answered",), ("answered",)]
 
 
+async def test_a_file_that_is_replaced_or_taken_back_while_its_message_waits_is_not_read(
+    tmp_path: Path,
+) -> None:
+    model, gate = gated("one")
+    wrong = replace(message("read it"), attachments=(FILE,))
+    secret = replace(message("look"), attachments=(FILE,))
+    async with rig(tmp_path / "home", model=model) as g:
+        await g.send("first")
+        await asked(g, 1)
+        await g.deliver(wrong)
+        await g.deliver(secret)
+        right = replace(changed(wrong, "read it"), attachments=(replace(FILE, name="right.txt"),))
+        await g.deliver(right)
+        await g.deliver(replace(changed(secret, "look"), attachments=()))
+        gate.set()
+        await g.answered(3)
+        second, third = (model.requests[n].messages[-1].text for n in (1, 2))
+        assert "right.txt" in second
+        assert "wrong.txt" not in second
+        assert third == "look"
+
+
 async def test_an_edit_joins_the_turn_that_runs_once(tmp_path: Path) -> None:
     gate = asyncio.Event()
     model = ScriptedModel([Answer(tool_calls=(CALL,), gate=gate), Answer("as corrected")])
@@ -85,6 +108,7 @@ async def test_an_edit_joins_the_turn_that_runs_once(tmp_path: Path) -> None:
         await g.deliver(changed(order, "buy two"))
         await g.deliver(changed(order, "buy two"))  # the platform tells it twice
         await g.deliver(changed(order, "buy two", 3))  # a preview was added
+        await g.deliver(replace(changed(order, "buy two", 4), attachments=(FILE,)))  # too late
         gate.set()
         assert await g.answered(1) == ["as corrected"]
         await g.quiet()
@@ -136,6 +160,11 @@ async def test_rerun_answers_anew_in_the_old_answers_messages(tmp_path: Path, wh
         await g.deliver(changed(order, "buy two", 2))  # and one that changes no word
         await g.quiet()
         assert len(model.requests) == 2
+        await g.deliver(replace(changed(order, "buy two", 3), attachments=(FILE,)))
+        await asked(g, 3)
+        await g.deliver(replace(changed(order, "buy two", 4), attachments=(replace(FILE, ref="new"),)))
+        await g.quiet()
+        assert len(model.requests) == 3
 
 
 async def test_rerun_leaves_what_was_answered_before_something_else(tmp_path: Path) -> None:
