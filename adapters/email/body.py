@@ -27,6 +27,7 @@ _PARTS = 200
 _DEPTH = 20
 _MOST = 1_000_000
 """Characters of all texts that are taken apart, and of all HTML: ten times what is answered."""
+_BLANK = " \t\r\n\f\v\xa0\xad\u200b\u200c\u200d\u2060\ufeff"
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -111,12 +112,12 @@ def _texts(part: Message, reading: _Reading, depth: int, section: str) -> Iterat
     if part.is_multipart():
         yield from _multipart(part, kind, reading, depth, section)
         return
-    section = section or "1"
-    if is_file(part, kind):
+    alone, section = not section, section or "1"
+    if is_file(part, kind, alone=alone):
         _file(part, kind, reading, section)
         return
     text = _leaf(part, kind, reading, section)
-    if text.strip():
+    if text.strip(_BLANK):
         yield text.strip("\r\n")
 
 
@@ -191,8 +192,8 @@ def _multipart(part: Message, kind: str, reading: _Reading, depth: int, section:
 
 def _best(parts: Sequence[tuple[Message, str]], reading: _Reading, depth: int) -> Iterator[str]:
     """Plain text where it says anything; the richest of the others. The files of all."""
-    order = sorted(parts, key=lambda p: p[0].get_content_type() != "text/plain")
-    waiting = [*order[:1], *reversed(order[1:])]
+    waiting = list(reversed(parts))
+    waiting.sort(key=lambda p: p[0].get_content_type() != "text/plain")
     while waiting:
         child, number = waiting.pop(0)
         found = list(_texts(child, reading, depth + 1, number))

@@ -54,15 +54,17 @@ class MailFile:
         return Attachment(self.kind, place.to_text(), self.name, self.mime, self.size)
 
 
-def is_file(part: Message, kind: str) -> bool:
-    """Whether a part that holds no others is a file, and not what the mail says."""
+def is_file(part: Message, kind: str, *, alone: bool) -> bool:
+    """Whether a part that holds no others is a file, and not what the mail says. alone: it is the mail."""
     if kind.startswith("multipart/"):  # without a boundary: what is there is text
         return False
     try:
         disposition = part.get_content_disposition()
     except (ValueError, LookupError, AttributeError):
         disposition = None
-    return disposition == "attachment" or kind not in ("text/plain", "text/html") or bool(file_name(part))
+    if disposition == "attachment" or kind not in ("text/plain", "text/html"):
+        return True
+    return not alone and bool(file_name(part))
 
 
 def file_of(part: Message, kind: str, section: str, *, exact: bool) -> MailFile:

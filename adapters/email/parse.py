@@ -48,7 +48,7 @@ def _with_words(head: Head, seen: Seen, reading: Reading) -> Event:
     return replace(
         head.event,
         text=text,
-        quoted=_quoted(words.quoted, head.above, reading)[:_QUOTED] or None,
+        quoted=_beginning(_quoted(words.quoted, head.above, reading)) or None,
         unsupported=None if text or body.files else body.sealed or missing or "a mail without text",
         attachments=tuple(file.attachment(head.place) for file in body.files),
     )
@@ -60,6 +60,10 @@ def _quoted(quoted: str, above: Sequence[str], reading: Reading) -> str:
         return quoted
     names = (reading.name.casefold(), reading.address.partition("@")[0].casefold())
     return others_words(quoted, lambda address: reading.is_own(canonical(address) or ""), names)
+
+
+def _beginning(quoted: str) -> str:
+    return quoted if len(quoted) <= _QUOTED else f"{quoted[:_QUOTED]} [...]"
 
 
 def _missing(body: Body, seen: Seen) -> str:

@@ -19,7 +19,9 @@ _FORWARD = re.compile(
 _REPLY_SUBJECT = re.compile(
     r"^\s*(?:re|aw|sv|vs|antw|ref|回复|答复|返信)\s*+(?:\[\d+\]\s*+)?[:：]", re.IGNORECASE
 )
-_FORWARD_SUBJECT = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i|enc|转发)\s*[:：]", re.IGNORECASE)
+_FORWARD_SUBJECT = re.compile(
+    r"^\s*(?:\[[^\]]{1,20}\]\s*+)*+(?:fwd?|wg|tr|rv|i|enc|vl|vb|pd|转发)\s*[:：]", re.IGNORECASE
+)
 # "On ..., Bot <bot@x> wrote:" in the languages of common mail programs; it may be broken over three lines.
 _WROTE = re.compile(
     r"^(?:On\b.{4,300}\bwrote|(?:Am|Den)\b.{4,300}\b(?:schrieb|skrev)\b.{0,120}|Le\b.{4,300}\ba [ée]crit"
@@ -34,21 +36,29 @@ _SEPARATOR = re.compile(
     r"|messaggio originale|原始邮件|oorspronkelijk bericht)\s?-{3,12}$",
     re.IGNORECASE,
 )
-_FIELD = re.compile(r"^\*?(?:From|Von|De|Da|Van|发件人)\s?\*?[:：]\*?\s?\S", re.IGNORECASE)
-_DATE_FIELD = re.compile(
-    r"^\*?(?:Sent|Date|Gesendet|Datum|Envoyé|Enviado|Inviato|Verzonden|发送时间)\s?\*?[:：]", re.IGNORECASE
-)
 _SENT_FROM = re.compile(
     r"^(?:Sent from my |Von meinem .{1,40} gesendet|Envoyé de mon |Get Outlook for )", re.IGNORECASE
-)
-_SUBJECT_FIELD = re.compile(
-    r"^\*?(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto|主题)\s?\*?[:：]", re.IGNORECASE
 )
 _FIELDS = 8
 """Lines in which the fields of a header stand."""
 _LOOKED_AT = 200
 _NO_WORD = re.compile(r"[\W_]+")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']{1,64}@[^\s<>()\[\],;:\"']{3,255}")
+
+
+def _field(names: str) -> re.Pattern[str]:
+    return re.compile(rf"^\*?(?:{names})\s?\*?[:：]\*?", re.IGNORECASE)
+
+
+# As Outlook, GMX, Zimbra and others write the head of a mail that is answered.
+_FIELD = _field("From|Von|De|Da|Van|Från|Fra|Lähettäjä|Od|От|Kimden|Feladó|发件人|寄件者|差出人|보낸 사람")
+_DATE_FIELD = _field(
+    "Sent|Date|Gesendet|Datum|Envoyé|Enviad[oa](?: el| em)?|Fecha|Data|Inviato|Verzonden|Skickat|Sendt|Dato|Lähetetty"
+    "|Wysłano|Odesláno|Отправлено|Дата|Gönderildi|Tarih|Elküldve|Dátum|发送时间|寄件日期|日期|送信日時|日付|보낸 날짜|날짜"
+)
+_SUBJECT_FIELD = _field(
+    "Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto|Ämne|Emne|Aihe|Temat|Předmět|Тема|Konu|Tárgy|主题|主旨|件名|제목"
+)
 
 
 def is_forward(subject: str) -> bool:
@@ -72,12 +82,14 @@ class Cut(NamedTuple):
 def cut(text: str, *, forward: bool = False) -> Cut:
     """Take a text apart. forward: nothing is quoted, all of it is meant to be read."""
     lines = text.split("\n")
-    end = len(lines) if forward or any(map(_FORWARD.match, lines)) else _history(lines)
+    end = len(lines) if forward else _history(lines)
+    if _passes_on(lines[:end]):
+        forward, end = True, len(lines)
     fresh, old = _answers(lines[:end]) if not forward else (lines, [])
     above: list[str] = []
     below: list[str] = []
     # In a mail that is passed on, a signature may stand above what is to be read, or belong to it.
-    if not forward and not any(_FORWARD.match(line) for line in lines if not line.startswith(">")):
+    if not forward:
         fresh, above = _signed(fresh)
         old, below = _signed_below(old)
     if any(line.startswith(">") for line in above):  # more than a signature: nobody's words are dropped
@@ -126,20 +138,32 @@ def _joined(lines: Sequence[str]) -> str:
     return "\n".join(lines).strip()
 
 
+def _passes_on(lines: Sequence[str]) -> bool:
+    """Whether a mail is passed on below: its beginning says so, or that of what is quoted, by nobody who is named."""
+    if any(_FORWARD.match(line) for line in lines if not line.startswith(">")):
+        return True
+    first = next((number for number, line in enumerate(lines) if line.startswith(">")), None)
+    if first is None or not _FORWARD.match(lines[first].lstrip("> ")[:_LOOKED_AT]):
+        return False
+    return _said_by(lines, first) == first
+
+
 def _history(lines: Sequence[str]) -> int:
     """Where the mail that is answered begins as a whole, below a separator or a block of its header."""
     for number, line in enumerate(lines):
         if _SEPARATOR.match(line.strip()):
             return number
-        if _FIELD.match(line) and _is_header(lines[number : number + _FIELDS]):
-            above = number - 1
-            return above if above >= 0 and re.fullmatch(r"[_-]{10,}", lines[above].strip()) else number
+        if _FIELD.match(line):
+            begin = number - (number > 0 and _DATE_FIELD.match(lines[number - 1]) is not None)
+            if _is_header(lines[begin : begin + _FIELDS], dated=begin < number):
+                above = begin - 1
+                return above if above >= 0 and re.fullmatch(r"[_-]{10,}", lines[above].strip()) else begin
     return len(lines)
 
 
-def _is_header(lines: Sequence[str]) -> bool:
-    """Whether "From: ..." begins a mail's header: a date beside it, and an address or a subject. A form has fields too."""
-    if not any(map(_DATE_FIELD.match, lines[1:3])):
+def _is_header(lines: Sequence[str], *, dated: bool) -> bool:
+    """Whether "From: ..." begins a mail's header: a date near it, and an address or a subject. A form has fields too."""
+    if not dated and not any(map(_DATE_FIELD.match, lines[1:5])):
         return False
     return any(map(_SUBJECT_FIELD.match, lines)) or any(_ADDRESS.search(line[:500]) for line in lines[:4])
 

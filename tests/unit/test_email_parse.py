@@ -201,7 +201,7 @@ def test_EM_06_what_html_alone_quotes_is_a_quotation() -> None:
     html = f'<p>Is it good?</p><div class="gmail_quote">{tom}</div>'
     found = event(mail(html, Content_Type="text/html", Subject="Re: x", In_Reply_To="<a@far.test>"))
     assert found.text == "Is it good?"
-    assert found.quoted == "> On Monday, Tom wrote:\n> I offer\n> 500 euros\n> how much"
+    assert found.quoted == "On Monday, Tom wrote:\n> I offer\n> 500 euros\n> how much"
 
 
 # --- who ---------------------------------------------------------------------------------------------

@@ -73,6 +73,34 @@ def test_EM_06_what_outlook_puts_below_is_history() -> None:
     assert said(f"Ja\n\n{below.replace('From', 'Von').replace('Sent', 'Gesendet')}") == "Ja"
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Gesendet: Montag\nVon: Tom <tom@x.test>\nAn: Ana\nBetreff: x",
+        "From: Tom <tom@x.test>\nTo: Ana\nCc: Bob\nSent: Monday\nSubject: x",
+        "De: Tom <tom@x.test>\nEnviado el: lunes\nPara: Ana\nAsunto: x",
+        "Da: Tom <tom@x.test>\nData: lunedì\nA: Ana\nOggetto: x",
+        "Från: Tom <tom@x.test>\nSkickat: den 30 november\nTill: Ana\nÄmne: x",
+        "От: Tom <tom@x.test>\nОтправлено: понедельник\nКому: Ana\nТема: x",
+        "差出人: Tom <tom@x.test>\n送信日時: 2026年\n宛先: Ana\n件名: x",
+    ],
+)
+def test_EM_06_a_head_above_history_is_known_in_many_languages(head: str) -> None:
+    assert cut(f"Yes\n\n{head}\n\nearlier") == ("Yes", f"{head}\n\nearlier", "")
+
+
+def test_EM_06_fields_of_a_form_are_no_head() -> None:
+    for form in ("From: Berlin\nTo: Bonn\nDate: 3 May\nby train", "Date: 3 May\nSeats: 2\nFrom: Bonn"):
+        assert cut(f"Book this:\n{form}").text == f"Book this:\n{form}"
+
+
+def test_EM_06_of_what_is_quoted_the_beginning_is_shown_and_that_is_said() -> None:
+    quoted = event(mail("Yes\n\nOn Mon, Tom <tom@x.test> wrote:\n" + "> word word\n" * 300, **REPLY)).quoted
+    assert quoted is not None
+    assert quoted.endswith(" [...]")
+    assert 2000 < len(quoted) < 2010
+
+
 def test_EM_06_an_answer_below_or_between_quotations_is_kept() -> None:
     assert said("On Mon, Bot <bot@x.test> wrote:\n> question?\n\nMy answer") == "My answer"
     between = "> one?\nyes\n> two?\nno"
@@ -93,10 +121,15 @@ def test_EM_06_only_a_quotation_is_all_there_is() -> None:
         ("WG: Rechnung", "-----Ursprüngliche Nachricht-----"),
         ("FW: invoice", "________________________________"),
         ("x", "Begin forwarded message:"),
+        ("x", "> ---------- Forwarded message ---------"),
+        ("x", "> Begin forwarded message:"),
+        ("[EXT] Fwd: invoice", "From: a@b.test"),
     ],
 )
 def test_EM_08_what_was_passed_on_is_meant_to_be_read(subject: str, line: str) -> None:
-    text = said(f"please check\n\n{line}\nFrom: a@b.test\nSent: today\n\nAmount: 40\n", Subject=subject)
+    below = f"{line}\nFrom: a@b.test\nSent: today\n\nAmount: 40\n"
+    below = below.replace("\n", "\n> ") if line.startswith(">") else below
+    text = said(f"please check\n\n{below}", Subject=subject)
     assert "please check" in text
     assert "Amount: 40" in text
 
@@ -202,8 +235,18 @@ def test_plain_text_goes_before_html_unless_it_says_nothing() -> None:
     plain, rich = b"Content-Type: text/plain\r\n\r\nplain", b"Content-Type: text/html\r\n\r\n<b>rich</b>"
     assert event(parts(plain, rich, kind="alternative")).text == "plain"
     assert event(parts(rich, plain, kind="alternative")).text == "plain"
-    blank = b"Content-Type: text/plain\r\n\r\n \r\n"
+    blank = "Content-Type: text/plain; charset=utf-8\r\n\r\n \u200b\ufeff\r\n".encode()
     assert event(parts(blank, rich, kind="alternative")).text == "rich"
+    poor = b"Content-Type: text/html\r\n\r\npoor"
+    assert event(parts(poor, rich, kind="alternative")).text == "rich"
+
+
+@pytest.mark.parametrize("kind", ["text/html; name=mail.html", "text/plain; name=mail.txt"])
+def test_the_only_text_of_a_mail_is_what_it_says_whatever_its_name(kind: str) -> None:
+    found = event(raw(b"words", kind))
+    assert (found.text, found.attachments) == ("words", ())
+    attached_file = event(raw(b"words", kind, **{"Content-Disposition": "attachment"}))
+    assert (attached_file.text, len(attached_file.attachments)) == ("", 1)
 
 
 # --- charsets ----------------------------------------------------------------------------------------
