@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance.house import eventually
 from tests.crash.daemon import Daemon
 from tests.crash.house import asks, problem_of, token_of
 from tests.integration.mail_desk import Post, mail
@@ -161,3 +162,32 @@ async def test_EM_24_EM_35_killed_all_along_a_mails_way(tmp_path: Path, dovecot:
     # what may have gone out was sent once more, under the name of the first
     twice = [t for t in homes[0].tokens if len(homes[0].shown(t)) == 2]
     assert twice
+
+
+async def test_a_mail_is_dead_of_a_kill_and_not_of_a_stop(tmp_path: Path, dovecot: Dovecot) -> None:
+    notes = tmp_path / "home" / "platforms" / "email" / "reading.json"
+
+    async def noted() -> bool:
+        return notes.exists()
+
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(ModelPeer())
+        smtp = SmtpPeer(dovecot.cert, dovecot.key)
+        await smtp.start()
+        stack.push_async_callback(smtp.stop)
+        home = Home(tmp_path / "home", model, Post.open(dovecot, smtp), "resend")
+        daemon = await home.live()
+        stack.push_async_callback(daemon.kill)
+        await daemon.until_ready()
+        slow = "<p>one <b>long</b> <i>page</i>\n" * 32_000
+        await home.post.deliver(mail(slow, Content_Type="text/html"))
+        await eventually(noted)
+        await home.stop()
+        assert not notes.exists()
+        assert home.rows("SELECT count(*) FROM inbox") == [(0,)]
+
+        daemon = await home.live()
+        stack.push_async_callback(daemon.kill)
+        await eventually(noted)
+        await daemon.kill()
+        assert list(json.loads(notes.read_text()).values()) == [1]

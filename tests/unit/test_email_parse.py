@@ -163,6 +163,16 @@ def test_a_machine_that_writes_from_a_tag_for_each_mail_is_one() -> None:
     assert answered(guard, tagged, 0, 1) == [True, True, True, False]
 
 
+def test_a_guest_who_writes_from_another_address_each_time_is_bounded_by_his_domain() -> None:
+    cases = [event(mail(From=f"case-{n}@far.test", Message_ID=f"<{n}@x>")) for n in range(8)]
+    guard = LoopGuard(Rate(3, 3600), Rate(3, 3600), Rate(6, 3600))
+    heard = [guard.judge(one, float(n), guest=True) is None for n, one in enumerate(cases)]
+    assert heard == [True] * 6 + [False] * 2
+    assert all(answered(guard, cases, 10, 1))  # members are no strangers to each other
+    assert guard.judge(event(mail(From="eve@else.test")), 10.0, guest=True) is None
+    assert guard.judge(cases[7], 3700.0, guest=True) is None
+
+
 def test_a_mail_that_is_read_again_counts_once() -> None:
     guard = LoopGuard(Rate(3, 3600), Rate(3, 3600))
     mails = letters(3, "a")

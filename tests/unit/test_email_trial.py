@@ -1,6 +1,8 @@
 """A mail whose reading ends the process is read more carefully, then put aside; nobody else waits for it."""
 
+import json
 import os
+import threading
 from pathlib import Path
 
 from adapters.email.head import Reading
@@ -54,6 +56,30 @@ def test_what_was_read_in_the_end_is_forgotten(tmp_path: Path) -> None:
         dying(trial, "1:2")
     dying(trial, "1:1")  # one more that is deadly: neither hides the other
     assert [how(trial, "1:2") for _ in range(2)] == ["by hand", "as usual"]
+
+
+def test_a_good_end_of_the_process_is_no_death_of_the_mail_that_is_being_read(tmp_path: Path) -> None:
+    notes = tmp_path / "reading.json"
+    for _ in range(4):
+        trial, begun, gate = Trial(notes, READING), threading.Event(), threading.Event()
+
+        def slow(_: Reading, begun: threading.Event = begun, gate: threading.Event = gate) -> Parsed:
+            begun.set()
+            gate.wait()
+            return Ignored("read")
+
+        reader = threading.Thread(target=trial.read, args=("1:1", b"raw", slow))
+        reader.start()
+        begun.wait()
+        assert json.loads(notes.read_text()) == {"1:1": 1}
+        trial.forgive()
+        assert not notes.exists()
+        gate.set()
+        reader.join()
+    dying(trial, "1:1")
+    trial.forgive()  # what another life has died of stays
+    dying(trial, "1:1")
+    assert how(trial, "1:1") == "by hand"
 
 
 def test_without_a_place_for_notes_mails_are_read(tmp_path: Path) -> None:
