@@ -22,6 +22,8 @@ _KINDS: dict[str, Literal["image", "audio", "video"]] = {"image": "image", "audi
 _WINMAIL = ("application/ms-tnef", "application/vnd.ms-tnef")
 _DECORATION = 3000
 """Bytes below which a picture in the text is a line, a dot or a tracker, and says nothing."""
+_AS_IT_STANDS = frozenset(("", "7bit", "8bit", "binary"))
+"""Codings that change nothing: RFC 2045, section 6.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,14 @@ def _size(part: Message, coding: str) -> int | None:
     payload = part.get_payload()
     if not isinstance(payload, str):
         return None
-    if coding != "base64":
-        return len(payload)
+    if coding in _AS_IT_STANDS:
+        data = part.get_payload(decode=True)
+        return len(data) if isinstance(data, bytes) else None
+    end = payload.find("=")
+    if coding != "base64" or (end >= 0 and payload[end:].strip("=\r\n")):
+        return None  # only who decodes it knows; a list may have put its own lines behind the end
     signs = len(payload) - payload.count("\n") - payload.count("\r")
-    return signs * 3 // 4 - payload[-4:].count("=")
+    return signs * 3 // 4 - payload.count("=")
 
 
 def files_of_tnef(packed: Tnef, parcel: MailFile) -> list[MailFile]:

@@ -58,6 +58,25 @@ def sent(body: bytes, **headers: str) -> bytes:
     return mail("", Content_Type="", **fields).removesuffix(b"\r\n\r\n") + body
 
 
+@pytest.mark.parametrize(
+    ("coding", "content", "size"),
+    [
+        ("8bit", "Grüße".encode(), 7),
+        ("", b"x=y", 3),
+        ("quoted-printable", b"Gr=C3=BC=C3=9Fe", None),
+        ("x-uuencode", b"begin 644 a\r\n#86)C\r\n`\r\nend", None),
+        ("base64", b"QUJD\r\nRA==\r\n\r\n", 4),
+        ("base64", b"QUJDRA==\r\n_____\r\nthe list's own lines\r\n", None),
+    ],
+)
+def test_a_size_is_that_of_the_file_or_none(coding: str, content: bytes, size: int | None) -> None:
+    head = (
+        f"Content-Type: text/plain; charset=utf-8; name=a.txt\r\nContent-Transfer-Encoding: {coding}\r\n\r\n"
+    )
+    (file,) = event(sent(several("mixed", "o", text("words"), head.encode() + content))).attachments
+    assert (file.name, file.size) == ("a.txt", size)
+
+
 # --- where they lie ----------------------------------------------------------------------------------
 
 
