@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import structlog
 
 from gateway import ledger
-from gateway.commands import parse_command
+from gateway.commands import Invocation, parse_command, parse_typed
 from gateway.delivery import Delivery
 from gateway.directory import Directory
 from gateway.door import Decision, DoorRules, RateBook, Standing, judge
@@ -130,8 +130,8 @@ class InstanceIntake:
 
     def _judge(self, item: Parsed, now: float, undo: list[Callable[[], None]]) -> Judged:
         match item:
-            case Ignored(reason=reason):
-                return Judged("ignored", self._instance, reason)
+            case Ignored(reason=reason, text=text):
+                return Judged("ignored", self._instance, reason, jobs=self._voided(parse_typed(text), undo))
             case Unparsable():
                 log.warning("update.unparsable", instance=self._instance, error=item.error)
                 return Judged("unparsable", self._instance, "unparsable", raw=item)
@@ -165,8 +165,8 @@ class InstanceIntake:
         if known is None and not again:
             return ignored
         is_same = known is not None and known.event.text == event.text
-        if is_same and (waiting is None or has_same_files(event, waiting.event)):  # a turn has its files already
-            return ignored  # something else about it has changed
+        if is_same and (waiting is None or has_same_files(event, waiting.event)):
+            return ignored  # something else about it has changed; a turn has its files already
         decision = self._decide(event, rules, now, undo)
         if decision.kind != "accepted":
             return ignored
@@ -189,8 +189,11 @@ class InstanceIntake:
 
     def _void(self, event: Event, undo: list[Callable[[], None]]) -> tuple[Job, ...]:
         """A code of `/link` that is typed where others read it is used up, whoever typed it and whether he is heard or not."""
-        codes, said = self._parts.linking.codes, parse_command(event)
-        if said is None or said.name != "link" or is_private(event):
+        return () if is_private(event) else self._voided(parse_command(event), undo)
+
+    def _voided(self, said: Invocation | None, undo: list[Callable[[], None]]) -> tuple[Job, ...]:
+        codes = self._parts.linking.codes
+        if said is None or said.name != "link":
             return ()
         now, lines = self._parts.clock.time(), said.arguments.splitlines()[:_LINES]
         code = next((found for line in lines if (found := codes.find(line, now)) is not None), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hermes.files import StoredFile
@@ -179,10 +179,12 @@ class Event:
 class Ignored:
     """An update that is not for us.
 
-    `reason` is a short constant, such as "edited", "own message", "not addressed".
+    `reason` is a short constant, such as "edited", "own message", "not addressed". text: what was said where others read it
+    and nobody is answered; it is looked at for a code that is void now, and kept nowhere.
     """
 
     reason: str
+    text: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def _interaction(interaction: Mapping[str, Any], reading: Reading, place: Place)
     if interaction.get("context") == _AMONG_OTHERS:  # no server, and yet others read what is answered
         place = replace(place, direct=False)
     if not may_be_answered(id_of(interaction, "channel_id"), reading, place):
-        return Ignored("another channel")
+        return Ignored("another channel", "" if button else _typed(data))
     if button is None:
         return _command(interaction, data, reading, place)
     return _press(interaction, button, reading, place)

@@ -83,7 +83,7 @@ def _message(message: Mapping[str, Any], reading: Reading, place: Place) -> Pars
         return Ignored("sender is a bot")
     channel = id_of(message, "channel_id")
     if not may_be_answered(channel, reading, place):
-        return Ignored("another channel")
+        return Ignored("another channel", readable(content, (), reading.account))
     notes, files = beside(message), attachments(message)
     if not (content or notes or files):
         # Without the intent the text of what is not for us is kept back.

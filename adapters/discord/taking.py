@@ -170,7 +170,7 @@ class Taking:
             _log.warning("discord.no_content", instance=self._reading.instance, hint=_NO_CONTENT_TOLD)
         if isinstance(item, Event) and item.sender.is_bot and item.addressed:
             hears = self._around.bots.hears(item.sender.id, self._around.clock.monotonic())
-            return item if hears else Ignored("bot rate")
+            return item if hears else Ignored("bot rate", item.text)
         return item
 
     async def _place(self, message: Any) -> Place:  # noqa: ANN401  JSON

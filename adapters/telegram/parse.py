@@ -5,6 +5,7 @@ Source: https://core.telegram.org/bots/api#update and #message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ _MESSAGES = ("message", "edited_message", "channel_post", "edited_channel_post")
 _PRESS = "callback_query"
 _REACTION = "message_reaction"
 _PASSED_ON = "forward_origin"
+_OTHER_BOT = re.compile(r"@\w+")
 
 
 def allowed_updates(reading: Reading) -> list[str]:
@@ -77,7 +79,7 @@ def _message(message: Mapping[str, Any], reading: Reading, *, edited: bool) -> P
     if named(message) is None and not said.text:
         return Ignored("service message")
     if said.elsewhere and kind != "direct":
-        return Ignored("command for another bot")
+        return Ignored("command for another bot", _OTHER_BOT.sub("", said.text, count=1))
     return replace(_event(message, said, (kind, sender), reading), edited=edited)
 
 

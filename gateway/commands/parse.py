@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hermes.events import Event
 
-__all__ = ["Invocation", "parse_command"]
+__all__ = ["Invocation", "parse_command", "parse_typed"]
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
 
@@ -27,8 +27,13 @@ class Invocation:
 
 def parse_command(event: Event) -> Invocation | None:
     """The command that the event is, if it is one: "/name" at the very start, where the event's text may be a command at all."""
-    text = event.text.strip()
-    if not event.command_text or not text.startswith("/"):
+    return parse_typed(event.text) if event.command_text else None
+
+
+def parse_typed(typed: str) -> Invocation | None:
+    """The command that a text would be, if it may be one."""
+    text = typed.strip()
+    if not text.startswith("/"):
         return None
     match = _COMMAND.fullmatch(text)
     return None if match is None else Invocation(match[1].lower(), (match[2] or "").strip())

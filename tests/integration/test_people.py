@@ -15,7 +15,7 @@ import pytest
 from gateway.people import Account
 from hermes.agent import TurnEnded
 from hermes.errors import StoreUnavailable
-from hermes.events import Event, Sender, Target, Verdict
+from hermes.events import Event, Ignored, Sender, Target, Verdict
 from hermes.messages import ToolCall
 from hermes.model import ModelRequest
 from hermes.testing import Answer, FakeAdapter, ScriptedModel
@@ -138,6 +138,9 @@ async def test_codes_go_from_whom_we_know_and_only_in_private(tmp_path: Path) ->
             assert (await h.say("discord", "d9", f"/link here it is:\n{code}", **fields)).kind != "accepted"
             told = await h.ask("open", "o9" if "kind" in fields else "o8", f"/link {code}")
             assert "do not know" in told, "nor is it good when a stranger has shown it"
+        code = await h.code("telegram", "2")
+        await h.rig.core.intake("discord").take([Ignored("another channel", f"/link {code}")])
+        assert "do not know" in await h.ask("open", "o7", f"/link {code}"), "nor where nobody is answered"
         code = await h.code("telegram", "1")
         assert "do not know" in await h.ask("telegram", "1", f"/link {code}"), "with oneself nobody is joined"
         assert await h.rig.rows("SELECT 1 FROM people") == []

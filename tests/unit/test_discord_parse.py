@@ -173,6 +173,8 @@ def test_DC_15_a_thread_counts_as_its_channel_and_has_its_own_session_and_target
     assert event(message("<@900> x"), CHANNEL, reading).thread is None
     other = Place(thread=True, parent="6")
     assert ignored(message("<@900> x", channel_id="9"), other, reading) == "another channel"
+    said = message("<@900> /link ABCDE-FGHIJ", channel_id="9")
+    assert parse_message(said, reading, other) == Ignored("another channel", "/link ABCDE-FGHIJ")
     assert event(message(channel_id="8"), DIRECT, reading).addressed  # direct chats are no channels
 
 
@@ -347,7 +349,7 @@ def test_among_others_no_command_is_private_though_there_is_no_server() -> None:
 def test_other_interactions_are_left_alone_and_where_we_may_not_answer_too() -> None:
     assert parse_interaction(command(type=5), READING, CHANNEL) == Ignored("no slash command")
     elsewhere = replace(READING, channels=("8",))
-    assert parse_interaction(command(), elsewhere, CHANNEL) == Ignored("another channel")
+    assert parse_interaction(command(), elsewhere, CHANNEL) == Ignored("another channel", "/new")
 
 
 def test_an_unreadable_slash_command_is_kept_without_its_secret() -> None:

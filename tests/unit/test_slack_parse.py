@@ -207,6 +207,9 @@ def test_SL_14_a_change_is_a_new_version_and_a_deletion_takes_back() -> None:
         first.thread,
         first.sender,
     )
+    shown = {**CHANGED, "files": [{"id": "F1", "mode": "hosted"}]}
+    taken_back = parsed(subtype="message_changed", message=CHANGED, previous_message=shown)
+    assert (taken_back.edited, taken_back.attachments) == (True, ())
     root = {**CHANGED, "channel": "D1", "thread_ts": "100.1"}
     assert parsed(channel="D1", channel_type="im", subtype="message_changed", message=root).thread is None
     for gone in (

@@ -222,6 +222,8 @@ def test_a_command_for_us_loses_our_name(text: str, expected: str) -> None:
 
 def test_a_command_for_another_bot_is_not_ours() -> None:
     assert ignored(in_group("/status@otherbot")) == "command for another bot"
+    code = parse_update(in_group("/link@otherbot AB-CD"), READING)
+    assert code == Ignored("command for another bot", "/link AB-CD")
 
 
 def test_a_path_is_no_command() -> None:
