@@ -36,7 +36,7 @@ class LoopGuard:
         mail = (at, event.dedupe_key)
         places = [("thread", who, event.thread or ""), ("sender", who)]
         if guest:
-            places.append(("domain", domain_of(who)))
+            places.append(("domain", who.rpartition(":")[0], domain_of(who)))
         for place in places:
             if self._is_full(place, mail):
                 return Ignored(_REASONS[place[0]])

@@ -137,7 +137,9 @@ class Receiving:
         role = intake.role(head.event)
         # What gathered while we were away came one by one: only a loop is too many in an hour.
         at = self._clock.time() if mail.at is None else mail.at
-        stopped = self._guard.judge(head.event, at, guest=role in (None, "guest"))
+        # To a stranger a code goes out where people are paired, and else nothing.
+        unknown = role == "guest" or (role is None and self._settings.allow_from is None)
+        stopped = self._guard.judge(head.event, at, guest=unknown)
         if stopped is not None:
             return self._done(mail, stopped), len(seen.raw)
         if role is None:  # all that he may say is a code

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.events import Role
 from tests.gatewayrig import Rig, rig
 from tests.integration.mail_desk import Post, Watcher, mail, make_adapter, running, scripted_settings
 from tests.peers.mail import Dovecot, ScriptedImap, SmtpPeer
@@ -60,15 +61,22 @@ async def test_only_mails_of_people_who_may_speak_are_read_whole(imap: ScriptedI
     assert "hello\n\nthe end" in ana.text
 
 
-async def test_guests_of_one_domain_are_bounded_together_and_members_are_not(imap: ScriptedImap) -> None:
-    desk = Watcher(roles={f"case-{n}@machine.test": "guest" for n in range(4)})
+@pytest.mark.parametrize(
+    ("role", "allowed", "stopped"),
+    [("guest", ["*"], 1), (None, None, 1), (None, ["p0@house.test"], 0)],
+)
+async def test_guests_and_strangers_of_one_domain_are_bounded_together_and_members_are_not(
+    imap: ScriptedImap, role: Role | None, allowed: list[str] | None, stopped: int
+) -> None:
+    desk = Watcher(roles={f"case-{n}@machine.test": role for n in range(4)})
     for n in range(4):
         imap.add(n + 1, mail("received", From=f"case-{n}@machine.test"))
         imap.add(n + 11, mail("hello", From=f"p{n}@house.test"))
-    adapter = make_adapter(scripted_settings(imap, first_start="all", domain_rate="3/h"))
+    keys = {"first_start": "all", "domain_rate": "3/h", "allow_from": allowed, "trust_from": True}
+    adapter = make_adapter(scripted_settings(imap, **keys))
     async with running(adapter, desk):
         await desk.until(lambda: len(desk.events) + len(desk.ignored) == 8)
-    assert desk.ignored == ["too many mails from one domain"]
+    assert desk.ignored == ["too many mails from one domain"] * stopped
     assert sum(event.sender.id.endswith("@house.test") for event in desk.events) == 4
 
 

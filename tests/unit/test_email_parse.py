@@ -1,5 +1,7 @@
 """Whose mail it is, whether it is answered, and in which conversation."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapters.email.addresses import canonical, is_machine, single_address
@@ -9,7 +11,7 @@ from adapters.email.parse import parse_mail
 from adapters.email.threads import is_ours, message_id, references, thread_mark
 from adapters.email.trust import is_forged, is_genuine
 from hermes.config import Rate
-from hermes.events import Event, Ignored, Parsed, Unparsable, event_from_json, event_to_json
+from hermes.events import Event, Ignored, Parsed, Sender, Unparsable, event_from_json, event_to_json
 from tests.integration.mail_desk import mail
 
 BOT = "bot@x.test"
@@ -171,6 +173,13 @@ def test_a_guest_who_writes_from_another_address_each_time_is_bounded_by_his_dom
     assert all(answered(guard, cases, 10, 1))  # members are no strangers to each other
     assert guard.judge(event(mail(From="eve@else.test")), 10.0, guest=True) is None
     assert guard.judge(cases[7], 3700.0, guest=True) is None
+
+
+def test_forged_mails_do_not_use_up_what_a_domain_may() -> None:
+    guard = LoopGuard(None, None, Rate(3, 3600))
+    forged = [replace(one, sender=Sender(f"unverified:p{n}@far.test")) for n, one in enumerate(letters(4))]
+    assert [guard.judge(one, 1.0, guest=True) is None for one in forged] == [True] * 3 + [False]
+    assert guard.judge(letters(5)[4], 2.0, guest=True) is None
 
 
 def test_a_mail_that_is_read_again_counts_once() -> None:
