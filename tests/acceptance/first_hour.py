@@ -3,6 +3,7 @@
 `python -m tests.acceptance.first_hour` writes that page anew.
 """
 
+import argparse
 import asyncio
 import os
 import re
@@ -32,7 +33,7 @@ _OTHER_EACH_TIME = (
     (r"\d+ ms", "1 ms"),
     (r"up [\d.]+ s", "up 1 s"),
     (r"^[\d.]+ s · ", "1.0 s · "),
-    (r"(database|wal|transcripts|logs) [\d.,]+ (kB|B)", r"\1 100 kB"),
+    (r"(database|wal|transcripts|logs)(\s+)[\d.,]+(\s+)(MB|kB|bytes)", r"\1\g<2>100\g<3>kB"),
     (r"\([\d,]+ bytes", "(10,000 bytes"),
 )
 INTRODUCTION = """\
@@ -344,4 +345,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=f"Walk through {PAGE.name} in a real terminal, and write it anew."
+    ).parse_args()
     asyncio.run(main())

@@ -93,3 +93,11 @@ def test_every_metric_is_told() -> None:
     shown = render(Seen(dict.fromkeys(names, 1.0), {"telegram": True}, disk, [call])).decode()
     told = set(re.findall(r"hermes_\w+", page("operations.md")))
     assert set(re.findall(r"^hermes_\w+", shown, re.MULTILINE)) == told
+
+
+def test_the_recorded_first_hour_has_the_tables_of_today() -> None:
+    page = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"schema\s+(\w+)\s+(\d+)", page))
+    folders = {"agent": ROOT / "agent_core" / "store" / "schema", "gateway": ROOT / "gateway" / "schema"}
+    newest = {name: max(int(p.name[:4]) for p in folder.glob("*.sql")) for name, folder in folders.items()}
+    assert shown == {(name, str(number)) for name, number in newest.items()}, "record it anew, see there"
