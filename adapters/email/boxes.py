@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["APART", "AS_IT_STANDS", "EMPTY", "NO_TEXT", "OWN_SIZE", "display_of", "is_block", "is_box"]
+__all__ = ["APART", "AS_IT_STANDS", "NO_TEXT", "OWN_SIZE", "display_of", "is_block", "is_box"]
 
 NO_TEXT = frozenset(
     "script style title template noscript object svg datalist video audio canvas iframe noembed noframes "  # noqa: SIM905
     "annotation annotation-xml progress meter".split()
 )
 """Not the head: what of HTML5 the parser does not know, it leaves in there where a page has no <body>."""
-EMPTY = frozenset("wbr source track embed keygen bgsound command menuitem image spacer".split())  # noqa: SIM905
-"""They hold nothing, and have no end; the parser gives them the end of what they stand in."""
 AS_IT_STANDS = frozenset(["pre", "xmp", "listing", "plaintext"])
 APART = frozenset(["p", "h1", "h2", "h3", "h4", "h5", "h6", "figure"])
 OWN_SIZE = frozenset(["button", "select", "textarea", "input"])

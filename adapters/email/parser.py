@@ -8,8 +8,6 @@ from typing import Protocol
 
 from lxml import etree
 
-from adapters.email.boxes import EMPTY
-
 __all__ = ["Listener", "TooDeep", "feed"]
 
 _PIECE = 16_384
@@ -19,6 +17,11 @@ _DEEP = 500
 _LINE_END = re.compile(r"\r\n?")
 _BREAK = re.compile(r"</br\s*+>", re.IGNORECASE)
 """A slip that every browser takes for a `<br>`."""
+_EMPTY = re.compile(
+    r"<(?:wbr|source|track|embed|keygen|bgsound|command|menuitem|image|spacer)(?=[\s/>])[^>]{0,300}+>",
+    re.IGNORECASE,
+)
+"""They hold nothing and say nothing; the parser does not know that, and holds them open until what they stand in ends."""
 
 
 class TooDeep(ValueError):
@@ -26,7 +29,7 @@ class TooDeep(ValueError):
 
 
 class Listener(Protocol):
-    """What hears of a page. Elements that hold nothing have an end too, if not `EMPTY` ones, of which it hears nothing."""
+    """What hears of a page. Elements that hold nothing have an end too."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""
@@ -50,17 +53,14 @@ class _Target:
         self.data = listener.data
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag in EMPTY:
-            return
         self._depth += 1
         if self._depth > _DEEP:
             raise TooDeep("elements")
         self._listener.start(tag, attributes)
 
     def end(self, tag: str) -> None:
-        if tag not in EMPTY:
-            self._depth -= 1
-            self._listener.end(tag)
+        self._depth -= 1
+        self._listener.end(tag)
 
     def doctype(self, *_identifiers: str | None) -> None:
         self._listener.doctype()
@@ -72,7 +72,8 @@ class _Target:
 def feed(html: str, listener: Listener) -> None:
     """Read a page. Raises `TooDeep` and lxml's errors."""
     parser = etree.HTMLParser(target=_Target(listener), encoding="utf-8")
-    data = _BREAK.sub("<br>", _LINE_END.sub("\n", html)).encode("utf-8", "replace")
+    html = _BREAK.sub("<br>", _EMPTY.sub("", _LINE_END.sub("\n", html)))
+    data = html.encode("utf-8", "replace")
     for start in range(0, len(data), _PIECE):
         parser.feed(data[start : start + _PIECE])
     if data:

@@ -294,6 +294,7 @@ HOSTILE: dict[str, tuple[Callable[[int], str], int, int]] = {
     "links": (lambda n: "<a href=https://x.test/a>x" * n, 20_000, 1),
     "strings": (lambda n: "<style>" + "\"'" * n + "</style>x", 40_000, 1),
     "no breaks": (lambda n: "<wbr>a" * n, 20_000, 1),
+    "no breaks and no ends": (lambda n: "<wbr>" * n + "</q>" * n, 40_000, 1),
     "struck": (lambda n: "<s>a</s><sup>1</sup>" * n, 20_000, 1),
     "style": (lambda n: "<p style='" + "/*:;" * n + "'>x</p>", 40_000, 1),
 }
