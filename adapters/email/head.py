@@ -27,7 +27,7 @@ __all__ = ["Answers", "Head", "Reading", "Seen", "brief", "own_addresses", "read
 
 _RAW = 4096
 """Bytes that are kept of a mail that cannot be read: anybody can send many, and each lies in the mailbox."""
-_BRIEF = 65_536
+_BRIEF = 131_072
 """Bytes behind the head of a stranger's mail: all that he can say is a code, which stands at the beginning."""
 _NAME = 100
 _SUBJECT = 300
@@ -120,9 +120,11 @@ def read_head(
 
 
 def brief(seen: Seen) -> Seen:
-    """As much of a mail as is read of a stranger's."""
+    """As much of a mail as is read of a stranger's: whole lines, since half a line of base64 is none."""
     top, rest = parted(seen.raw)
-    return replace(seen, raw=b"".join((top, rest[:_BRIEF])))
+    words = bytes(rest[:_BRIEF])
+    whole = len(words) if len(words) == len(rest) else words.rfind(b"\n") + 1
+    return replace(seen, raw=top + words[:whole])
 
 
 def unread(seen: Seen, why: Exception) -> Unparsable:

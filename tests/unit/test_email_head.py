@@ -1,8 +1,10 @@
 """What of a mail is read at all: of its head, of the heads of its parts, and of its HTML."""
 
+import base64
+
 import pytest
 
-from adapters.email.head import Head, Reading, Seen, own_addresses, read_head
+from adapters.email.head import Head, Reading, Seen, brief, own_addresses, read_head
 from adapters.email.parse import parse_mail
 from adapters.email.reader import read_mail
 from adapters.email.slim import bounded, parted
@@ -41,6 +43,20 @@ def test_who_wrote_does_not_hang_on_where_a_head_is_cut(second: bytes) -> None:
     folded = b"From: ana@far.test" + b",\r\n  jo@far.test" * 20 + b"\r\n"
     assert isinstance(read_head(seen(before + folded + b"\r\nhi"), None, READING), Unparsable)
     assert isinstance(read_head(seen(b"From: " + b"a " * 9_000 + TOP + b"\r\nhi"), None, READING), Unparsable)
+
+
+@pytest.mark.parametrize("styles", [60_000, 75_000])
+def test_a_strangers_code_is_found_behind_what_his_program_writes_before_it(styles: int) -> None:
+    page = f"<style>{'a' * styles}</style><p>/link CODE</p>" + "<p>word</p>" * 20_000
+    coded = base64.encodebytes(page.encode()).replace(b"\n", b"\r\n")
+    raw = TOP + b"Content-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n\r\n\n" + coded
+    short = brief(seen(raw))
+    assert len(short.raw) < 132_000 < len(raw)
+    found = parse_mail(short, None, READING)
+    assert isinstance(found, Event)
+    assert found.text.startswith("/link CODE\n")
+    small = seen(TOP + b"\r\n/link CODE")
+    assert brief(small) == small
 
 
 def test_the_heads_of_all_parts_have_one_bound() -> None:
