@@ -25,6 +25,7 @@ _NAMES = {
     "iso-8859-6-i": "iso8859-6",
     "iso-8859-8-e": "cp1255",
     "iso-8859-8-i": "cp1255",
+    "koi8-ru": "koi8-u",
     "windows-31j": "cp932",
     "windows-874": "cp874",
     "windows-949": "cp949",
@@ -47,6 +48,7 @@ _MEANT = {
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
     "iso8859-11": "cp874",
+    "iso2022_jp": "iso2022_jp_ext",
     "shift_jis": "cp932",
     "tis-620": "cp874",
 }
@@ -76,6 +78,6 @@ def marked_codec(head: bytes) -> str | None:
 
 def declared_codec(head: bytes) -> str | None:
     """The codec that an HTML document names for itself; what is read as far as that is no UTF-16."""
-    found = _DECLARED.search(head[:4096])
-    codec = codec_of((found[1] or found[2]).decode("ascii", "replace")) if found else None
+    labels = [(found[1] or found[2]).decode("ascii", "replace") for found in _DECLARED.finditer(head[:4096])]
+    codec = next(filter(None, map(codec_of, labels)), None)
     return None if codec is None or codec.startswith(("utf", "ascii")) else codec

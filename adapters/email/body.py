@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from itertools import islice
 
 from adapters.email.files import MailFile, file_of, files_of_tnef, files_of_uu, is_file, is_shown
-from adapters.email.headers import decoded_bytes, param, text_of
+from adapters.email.headers import decoded_bytes, param, text_of, value_of
 from adapters.email.hypertext import shown_pictures, text_of_html, without_data
 from adapters.email.reader import read_mail
 from adapters.email.slim import bounded, slimmed
 from adapters.email.tnef import read_tnef
-from adapters.email.transfer import uu_blocks
+from adapters.email.transfer import decoder, uu_blocks
 from hermes.charset import declared_codec
 from hermes.messages import scrub_surrogates
 
@@ -28,6 +29,7 @@ _DEPTH = 20
 _MOST = 1_000_000
 """Characters of all texts that are taken apart, and of all HTML: ten times what is answered."""
 _BLANK = " \t\r\n\f\v\xa0\xad\u200b\u200c\u200d\u2060\ufeff"
+_CODING = re.compile(r"[\s\"]*+([\w-]+)")
 _NO_FILES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -247,14 +249,16 @@ def _without_uu(data: bytes, part: Message, reading: _Reading, section: str) -> 
 
 
 def _data(part: Message) -> bytes:
+    """The bytes of a part. Behind the name of its coding may stand what is none (RFC 2045, section 6.1)."""
+    coding = _CODING.match(value_of(part, "Content-Transfer-Encoding"))
+    bare = copy(part)
+    del bare["Content-Transfer-Encoding"]  # the standard library gives the bytes then, as they came
     try:
-        data = part.get_payload(decode=True)
+        data = bare.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError, IndexError):
         data = None
-    if isinstance(data, bytes):
-        return data
-    raw = part.get_payload()
-    return raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else b""
+    reader = decoder(coding[1] if coding else "")
+    return reader.feed(data) + reader.finish() if isinstance(data, bytes) else b""
 
 
 def unflowed(text: str, *, delsp: bool) -> str:

@@ -73,24 +73,27 @@ def decoded_bytes(data: bytes, charset: str, declared: str | None = None) -> str
     """
     codec, other = codec_of(charset), declared or "cp1252"
     is_guess = codec in (None, "ascii")
-    codec = other if codec is None or is_guess else codec
+    if codec is None or is_guess or (data.isascii() and codec.startswith(("utf-16", "utf-32"))):
+        codec = other
+    marked = marked_codec(data)
     # One byte charsets take any bytes, so UTF-8 goes before a guess; what is all ASCII is no sign of it.
-    names = [codec] if data.isascii() else [codec, "utf-8"]
-    if is_guess or codec == "cp1252":
-        names.reverse()
-    for name in filter(None, (marked_codec(data), *names)):
+    if marked is None and not data.isascii() and (is_guess or codec in ("cp1252", "utf-8")):
+        text = data.decode("utf-8", "replace")
+        if _is_read(text, sure=not is_guess and codec == "utf-8"):
+            return text
+    for name in filter(None, (marked, codec, None if data.isascii() else "utf-8")):
         try:
             return data.decode(name).removeprefix("\ufeff")
         except ValueError:
             continue
     text = data.decode(codec, "replace")
-    return data.decode(other, "replace") if _is_guess(text) else text
+    return text if data.isascii() or _is_read(text, sure=True) else data.decode(other, "replace")
 
 
-def _is_guess(text: str) -> bool:
-    """Whether most of what is no ASCII could not be read: the label is wrong, not a byte."""
+def _is_read(text: str, *, sure: bool) -> bool:
+    """Whether bytes became letters: a wrong byte is no wrong label. sure: somebody says that they are such letters."""
     bad = text.count("\ufffd")
-    return bad > 0 and 2 * bad > sum(char > "\x7f" for char in text)
+    return bad == 0 or sum(char > "\x7f" for char in text) - bad >= (1 if sure else bad)
 
 
 def without_comments(value: str) -> str:

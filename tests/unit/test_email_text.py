@@ -345,6 +345,24 @@ def test_EM_11_a_wrong_label_is_seen_and_a_wrong_byte_is_no_wrong_label() -> Non
     assert event(raw("Grüße, jä".encode() + b"\xff", "text/plain; charset=utf-8")).text == "Grüße, jä\ufffd"
 
 
+def test_EM_11_one_wrong_byte_spoils_no_text() -> None:
+    text = "Привет, цена 49 €".encode() + b"\xff"
+    for label in ("", "us-ascii", "iso-8859-1", "utf-8"):
+        assert event(raw(text, f"text/plain; charset={label}")).text == "Привет, цена 49 €\ufffd"
+    assert event(raw(b"<p>words", "text/html; charset=utf-16")).text == "words"
+    assert event(raw(b"\x1b(I11\x1b(B", "text/plain; charset=iso-2022-jp")).text == "\uff71\uff71"
+
+
+@pytest.mark.parametrize("coding", ["base64 ", "BASE64 (x)", '"base64"'])
+def test_EM_14_the_name_of_a_coding_may_have_more_around_it(coding: str) -> None:
+    head = f"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: {coding}\r\n\r\n"
+    for text, end in (("Grüße", b""), ("Grüße 1", b"\r\n____\r\na list"), ("Grüße 12", b"A")):
+        coded = base64.b64encode(text.encode()) + end
+        assert event(parts(head.encode() + coded)).text.startswith(text)
+    quoted = head.replace(coding, "Quoted-Printable ").encode() + b"Gr=C3=BC=C3=9Fe"
+    assert event(parts(quoted)).text == "Grüße"
+
+
 def test_EM_14_a_part_is_decoded_with_its_own_charset() -> None:
     coded = base64.b64encode("Übung ✓".encode())
     part = b"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n" + coded
