@@ -38,6 +38,10 @@ _INDEX_SHARE = 50.0
 _INDEX_SELDOMEST = 60.0
 _RETRY = 5.0
 _PAGE = 500
+_OWNER_AND_UNDONE = """
+    SELECT s.agent_id, t.id AS turn_id FROM sessions s
+    LEFT JOIN turns t ON t.session_id = s.id AND t.undone = 1
+    WHERE s.id = ? ORDER BY t.begun_at"""
 
 
 @dataclass(slots=True)
@@ -167,17 +171,18 @@ class Behind:
         return None
 
     async def _write_session(self, session_id: str) -> None:
-        agents = await self._store.read("SELECT agent_id FROM sessions WHERE id = ?", (session_id,))
-        if not agents:
+        # Before the messages: an undone turn's lines then stand in the file when its own is written.
+        found = await self._store.read(_OWNER_AND_UNDONE, (session_id,))
+        if not found:
             self._written.pop(session_id, None)  # deleted meanwhile
             return
-        agent_id = agents[0]["agent_id"]
+        agent_id = found[0]["agent_id"]
         written = self._written.get(session_id)
         if written is None:
             path = transcript_path(self._home, agent_id, session_id)
             written = await asyncio.to_thread(_look, path)
         await self._append_rows(session_id, written)
-        await self._append_undone(session_id, written)
+        await self._append_undone(written, [row["turn_id"] for row in found if row["turn_id"] is not None])
         self._remember(session_id, written)
         self._stale_agents.add(agent_id)
 
@@ -194,12 +199,11 @@ class Behind:
                 return
             await asyncio.to_thread(append_lines, written.path, [line for _, line in page])
             written.last_id = page[-1][0]
+            if len(page) < _PAGE:  # what came since is noted anew
+                return
 
-    async def _append_undone(self, session_id: str, written: _Written) -> None:
-        rows = await self._store.read(
-            "SELECT id FROM turns WHERE session_id = ? AND undone = 1 ORDER BY begun_at", (session_id,)
-        )
-        fresh = [row["id"] for row in rows if row["id"] not in written.undone]
+    async def _append_undone(self, written: _Written, undone: Sequence[str]) -> None:
+        fresh = [turn for turn in undone if turn not in written.undone]
         if fresh:
             lines = [dump({"type": "undone", "turn": turn}) for turn in fresh]
             await asyncio.to_thread(append_lines, written.path, lines)
