@@ -12,7 +12,7 @@ from adapters.email.outline import completed
 from adapters.email.places import MailPlace
 from adapters.email.quoting import cut, is_forward, is_reply, others_words
 from adapters.email.reader import read_mail
-from adapters.email.slim import bounded, first_lines, slimmed
+from adapters.email.slim import bounded, first_lines, slimming
 from adapters.email.threads import is_ours
 from hermes.events import Event, Parsed
 from hermes.files import in_words
@@ -36,11 +36,12 @@ def parse_mail(
 
 
 def _with_words(head: Head, seen: Seen, reading: Reading) -> Event:
-    slim = slimmed(bounded(seen.raw))
+    slim, is_cut = slimming(bounded(seen.raw))
     exact = seen.size <= len(seen.raw) == len(slim)
     forward = is_forward(head.subject)
     message = read_mail(completed(slim, seen.headers))
     body = read_body(message, keep_quotes=forward, exact=exact, by_hand=reading.by_hand)
+    body.cut |= is_cut
     words = cut(body.text or body.packed, forward=forward)
     missing = _missing(body, seen)
     is_new = not head.above and not is_reply(head.subject)

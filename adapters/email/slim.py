@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["bounded", "first_lines", "parted", "slimmed"]
+__all__ = ["bounded", "first_lines", "parted", "slimmed", "slimming"]
 
 _SMALL = 2_000_000
 _LINES = 600_000
 """A mail of 25 MB has a third of a million lines; the reader takes a hundred bytes for each, be it empty."""
 _RUN = 10_000
 """Lines of encoded data after which the rest of them is left out: 760 kB, more than any text that is answered."""
+_TEXT = 100_000
+"""Lines of encoded texts that are kept beyond that, of all together: 7.6 MB."""
+_LABEL = 200
+_ATTACHED = re.compile(rb"content-disposition:\s*attachment")
 _HEAD, _HEAD_LINES = 262_144, 6_000
 """Bytes and lines of a head: more than servers take of one, nearly always."""
 _LONG_FIELD = 32_768
@@ -76,17 +80,35 @@ def _senders(top: bytes, start: int) -> list[bytes]:
 
 def slimmed(raw: bytes) -> bytes:
     """The mail with every long stretch of base64 cut off behind its beginning; a small one as it is."""
+    return slimming(raw)[0]
+
+
+def slimming(raw: bytes) -> tuple[bytes, bool]:
+    """The same, and whether some of a text was cut off. A text may be long for the pictures that stand in it."""
     if len(raw) <= _SMALL:
-        return raw
+        return raw, False
     kept = bytearray()
     start = run = 0
+    left, is_text, is_cut = _TEXT, False, False
     while start < len(raw):
         end = raw.find(b"\n", start) + 1 or len(raw)
         run = run + 1 if _is_encoded(raw, start, end) else 0
-        if run <= _RUN:
+        if run == 0:
+            is_text = _is_text(raw[start : min(end, start + _LABEL)].lower(), is_text)
+        if run <= _RUN or (is_text and left > 0):
             kept += raw[start:end]
+            left -= run > _RUN
+        else:
+            is_cut |= is_text
         start = end
-    return bytes(kept)
+    return bytes(kept), is_cut
+
+
+def _is_text(line: bytes, so_far: bool) -> bool:
+    """Whether what stands below a line is a part's text: not behind it, and not in a file."""
+    if line.startswith(b"content-type:"):
+        return b"text/" in line
+    return so_far and not line.startswith(b"--") and _ATTACHED.match(line) is None
 
 
 def _is_encoded(raw: bytes, start: int, end: int) -> bool:

@@ -450,6 +450,21 @@ def test_EM_26_of_big_files_only_the_beginning_is_read_and_what_stands_behind_th
     assert slimmed(small) == small
 
 
+@pytest.mark.parametrize(("lines", "is_whole"), [(40_000, True), (130_000, False)])
+def test_words_behind_a_big_picture_in_a_coded_text_are_read_or_missed_aloud(
+    lines: int, is_whole: bool
+) -> None:
+    picture = b"<p>above<img src='data:image/png;base64," + b"QUJD" * 14 * lines + b"'>"
+    page = picture + b"<p>49 EUR" + b"<p>more" * 20
+    coded = b"Content-Transfer-Encoding: base64\r\n\r\n" + base64.encodebytes(page).replace(b"\n", b"\r\n")
+    found = event(parts(b"Content-Type: text/html\r\n" + coded)).text
+    assert found.startswith("above")
+    assert ("49 EUR" in found) == is_whole
+    assert ("I only see the beginning" in found) != is_whole
+    named = b"Content-Type: text/csv\r\nContent-Disposition: attachment; filename=a.csv\r\n"
+    assert event(parts(TEXT, named + coded)).text == "see this"
+
+
 def test_of_a_mail_of_tiny_lines_the_beginning_is_read_and_that_is_said() -> None:
     found = event(parts(TEXT + b"a\r\n" * 700_000))
     assert found.text.startswith("see this")
