@@ -93,7 +93,7 @@ def slimming(raw: bytes) -> tuple[bytes, bool]:
     while start < len(raw):
         end = raw.find(b"\n", start) + 1 or len(raw)
         run = run + 1 if _is_encoded(raw, start, end) else 0
-        if run == 0:
+        if run == 0 and raw[start] in b"Cc-":  # most lines are of no concern
             is_text = _is_text(raw[start : min(end, start + _LABEL)].lower(), is_text)
         if run <= _RUN or (is_text and left > 0):
             kept += raw[start:end]
