@@ -56,8 +56,9 @@ def _with_words(head: Head, seen: Seen, reading: Reading) -> Event:
 
 
 def _quoted(quoted: str, above: Sequence[str], reading: Reading) -> str:
-    """What is quoted of others: what we said ourselves stands in the conversation already."""
-    if not any(is_ours(name, domain_of(reading.address)) for name in above):
+    """What is quoted of others: what we said ourselves stands in the conversation already, unless the mail that began it is ours."""
+    begins = len(above) == 1
+    if begins or not any(is_ours(name, domain_of(reading.address)) for name in above):
         return quoted
     names = (reading.name.casefold(), reading.address.partition("@")[0].casefold())
     return others_words(quoted, lambda address: reading.is_own(canonical(address) or ""), names)

@@ -209,10 +209,20 @@ def test_a_mail_that_is_read_again_counts_once() -> None:
 )
 def test_EM_06_in_an_answer_to_us_only_our_own_words_are_left_out(below: str, shown: bool) -> None:
     ours = message_id("k", None, "x.test")
-    found = event(mail(f"Look at this:\n\n{below}", In_Reply_To=f"<{ours}>"))
+    found = event(
+        mail(f"Look at this:\n\n{below}", In_Reply_To=f"<{ours}>", References=f"<first@far.test> <{ours}>")
+    )
     assert found.text == "Look at this:"
     assert (found.quoted == below) is shown
     assert (found.quoted is None) is not shown
+
+
+def test_in_an_answer_to_a_mail_that_we_began_with_our_words_are_shown() -> None:
+    ours = message_id("k", None, "x.test")
+    below = "On Monday, Bot <bot@x.test> wrote:\n> Shall I order tea or coffee?"
+    for fields in ({"In_Reply_To": f"<{ours}>"}, {"In_Reply_To": f"<{ours}>", "References": f"<{ours}>"}):
+        found = event(mail(f"The first, please.\n\n{below}", **fields))
+        assert (found.text, found.quoted) == ("The first, please.", below)
 
 
 def test_EM_06_what_html_alone_quotes_is_a_quotation() -> None:
@@ -444,7 +454,9 @@ def test_in_an_answer_to_us_only_our_own_words_are_left_out(
     body: str, text: str | None, quoted: str | None
 ) -> None:
     reading = Reading("email", BOT, own_addresses(BOT, ()), trust_from=True, name="Max Helper")
-    found = event(mail(body, Subject="Re: x", In_Reply_To=OURS), reading)
+    found = event(
+        mail(body, Subject="Re: x", In_Reply_To=OURS, References=f"<first@far.test> {OURS}"), reading
+    )
     assert (found.text, found.quoted) == (body if text is None else text, quoted)
 
 
