@@ -56,7 +56,7 @@ def _with_words(head: Head, seen: Seen, reading: Reading) -> Event:
 
 
 def _quoted(quoted: str, above: Sequence[str], reading: Reading) -> str:
-    """What is quoted of others: what we said ourselves stands in the conversation already, unless the mail that began it is ours."""
+    """What is quoted of others: what we said ourselves stands in the conversation already, unless we began it by a mail."""
     begins = len(above) == 1
     if begins or not any(is_ours(name, domain_of(reading.address)) for name in above):
         return quoted
