@@ -27,7 +27,7 @@ from hermes.clock import Clock, SystemClock
 from hermes.errors import StoreError
 from hermes.store import Store
 
-__all__ = ["Behind", "transcript_lines"]
+__all__ = ["OWNER_AND_UNDONE", "Behind", "transcript_lines"]
 
 _log = structlog.get_logger(__name__)
 
@@ -38,10 +38,11 @@ _INDEX_SHARE = 50.0
 _INDEX_SELDOMEST = 60.0
 _RETRY = 5.0
 _PAGE = 500
-_OWNER_AND_UNDONE = """
+OWNER_AND_UNDONE = """
     SELECT s.agent_id, t.id AS turn_id FROM sessions s
     LEFT JOIN turns t ON t.session_id = s.id AND t.undone = 1
     WHERE s.id = ? ORDER BY t.begun_at"""
+"""Whose the session is, with a row for each turn that was taken back (`NULL` where none was); no row: there is none."""
 
 
 @dataclass(slots=True)
@@ -172,7 +173,7 @@ class Behind:
 
     async def _write_session(self, session_id: str) -> None:
         # Before the messages: an undone turn's lines then stand in the file when its own is written.
-        found = await self._store.read(_OWNER_AND_UNDONE, (session_id,))
+        found = await self._store.read(OWNER_AND_UNDONE, (session_id,))
         if not found:
             self._written.pop(session_id, None)  # deleted meanwhile
             return

@@ -6,6 +6,7 @@ import asyncio
 import json
 import resource
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from agent_core.store import sessions
 from agent_core.store import transcript as t
-from agent_core.store.behind import Behind
+from agent_core.store.behind import OWNER_AND_UNDONE, Behind
 from agent_core.store.database import SqliteStore
 from agent_core.store.jsonl import append_lines, mend_tail, transcript_path
 from agent_core.store.schema import PART
@@ -77,6 +78,24 @@ async def test_what_was_taken_back_gains_a_line(store: SqliteStore, tmp_path: Pa
         await behind.wait_written()
         await behind.aclose()
     assert lines(tmp_path)[1:] == [{"type": "undone", "turn": "t1"}]
+
+
+async def test_what_was_taken_back_is_found_without_a_look_at_all_turns_also_in_a_home_from_before(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.db"
+    older = await SqliteStore.open(path, [replace(PART, steps=PART.steps[:5])])
+    await older.write(sessions.ensure_session(SPEC, "s1", 1.0))
+    await say(older, "t1", "one")
+    await say(older, "t2", "two")
+    await older.write(t.undo_last_turn("k"))
+    await older.aclose()
+    store = await SqliteStore.open(path, [PART])
+    plan = await store.read(f"EXPLAIN QUERY PLAN {OWNER_AND_UNDONE}", ("s1",))
+    found = await store.read(OWNER_AND_UNDONE, ("s1",))
+    await store.aclose()
+    assert [tuple(row) for row in found] == [("main", "t2")]
+    assert any("turns_undone" in row["detail"] for row in plan)
 
 
 async def test_a_start_completes_what_a_kill_left_out(store: SqliteStore, tmp_path: Path) -> None:
