@@ -181,13 +181,13 @@ async def test_a_mail_is_dead_of_a_kill_and_not_of_a_stop(tmp_path: Path, doveco
         await daemon.until_ready()
         slow = "<p>one <b>long</b> <i>page</i>\n" * 32_000
         await home.post.deliver(mail(slow, Content_Type="text/html"))
-        await eventually(noted)
+        await eventually(noted, 45.0)
         await home.stop()
         assert not notes.exists()
         assert home.rows("SELECT count(*) FROM inbox") == [(0,)]
 
         daemon = await home.live()
         stack.push_async_callback(daemon.kill)
-        await eventually(noted)
+        await eventually(noted, 45.0)
         await daemon.kill()
         assert list(json.loads(notes.read_text()).values()) == [1]
