@@ -146,6 +146,8 @@ class People:
         for account in (first, other):
             known = self._accounts.get(account.who)
             if known is not None and known.person == person.id:
+                if known.place is None:  # he has not written since; his code says where he does
+                    self._put(replace(known, place=account.place))
                 continue
             self._put(replace(account, person=person.id, parted=known.parted if known else 0, joined_at=now))
         return self._saved([person.id, *([leaving.id] if leaving else [])], [first.who, other.who])

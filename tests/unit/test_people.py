@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,19 @@ def test_a_conversation_stays_with_the_others_when_who_began_it_leaves() -> None
     assert (who.shared(said(MAIL)).place, who.shared(said(MAIL)).parted) == (None, 0)
     assert people.listed() == []
     assert rights(people, per_person=False).shared(said(ANA)).parted == 1, "whatever the settings say later"
+
+
+def test_a_place_that_only_a_code_told_goes_with_its_account() -> None:
+    people = People()
+    people.join(account(BOB), account(ANA), 1.0)
+    known = people.account(ANA)
+    assert known is not None
+    people.join(replace(known, place="a"), account(MAIL, "m", giver=ANA), 2.0)
+    found = people.of(BOB)
+    assert found is not None
+    assert (found.place, [a.place for a in people.accounts(found)]) == ("a", ["a", None, "m"])
+    people.leave(ANA, shared=True)
+    assert people.listed() == [], "nobody is left in the conversation of who has gone"
 
 
 def test_without_shared_conversations_who_leaves_keeps_his_own() -> None:
