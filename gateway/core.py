@@ -12,6 +12,7 @@ from gateway.agents import Agents
 from gateway.codes import Codes
 from gateway.commands import menu
 from gateway.config.live import LiveSettings
+from gateway.config.loading import receivers
 from gateway.current import Current, media_rules
 from gateway.delivery import Delivery, Places
 from gateway.directory import Directory
@@ -307,10 +308,10 @@ def _target_reader(chosen: dict[str, PlatformSettings]) -> Callable[[str], Targe
         target = parse_target(text)
         if target.instance in (HOME, ORIGIN):
             return target
-        if target.instance not in chosen or chosen[target.instance].type in ("webhook", "api", "terminal"):
-            known = ", ".join(n for n, p in chosen.items() if p.type not in ("webhook", "api", "terminal"))
+        if target.instance not in (known := receivers(chosen)):
+            there = ", ".join(known) or "none"
             raise ConfigError(
-                f"the target {text!r} names no platform that can be sent to; there are: {known or 'none'}"
+                f"the target {text!r} names no platform that can be sent to; there are: {there}"
             )
         return target
 

@@ -8,7 +8,7 @@ Secrets are `SecretStr`: they print as stars everywhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
@@ -160,6 +160,10 @@ class PlatformSettings(Section):
 
     def exclusive(self) -> Mapping[str, tuple[str, ...]]:
         """What no second instance may have, since both would answer each message: by key, all that makes it the same."""
+        return {}
+
+    def deliveries(self) -> Mapping[tuple[str, ...], Sequence[str]]:
+        """Targets that answers go to from there, by the place below the instance where they are named."""
         return {}
 
     @classmethod

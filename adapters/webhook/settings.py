@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
@@ -94,6 +95,10 @@ class WebhookSettings(PlatformSettings):
     """`platforms.webhook`."""
 
     routes: dict[str, Route] = Field(default_factory=dict, description="Route name to what it takes.")
+
+    def deliveries(self) -> Mapping[tuple[str, ...], Sequence[str]]:
+        """See `PlatformSettings.deliveries`."""
+        return {("routes", name, "deliver"): route.deliver for name, route in self.routes.items()}
 
     @field_validator("routes")
     @classmethod

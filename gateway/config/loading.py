@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,12 +14,15 @@ from gateway.config.environment import Environment
 from gateway.config.models import Place, load_class, placed, section_class
 from gateway.config.problems import Path, Problem, Problems, Raw, dotted, unknown
 from gateway.config.secrets import Filler, secret_name, secret_values
+from gateway.router import HOME
 from hermes.config import PlatformSettings, Schema, Section, Snapshot
 from hermes.home import Home
 
-__all__ = ["load", "load_document", "read_bytes", "twins"]
+__all__ = ["astray", "load", "load_document", "read_bytes", "receivers", "twins"]
 
 FILE = "config.yaml"
+_ONLY_ASK = ("webhook", "api", "terminal")
+"""Platforms that nothing can be sent to: who asks there waits for the answer, or wants none."""
 
 
 def read_bytes(home: Home) -> bytes:
@@ -166,6 +169,10 @@ class _Loading:
         for name, key, first in twins(valid):
             told = f"is the {key.replace('_', ' ')} of platforms.{first} too: both would answer each message; remove one"
             self._report(("platforms", name, key), told)
+        for place, target in astray(valid, {name for name in found if found[name] is None}):
+            known = ", ".join(receivers(valid)) or "none"
+            told = f"names {target!r}, and no platform that is on and can be sent to; there are: {known}"
+            self._report(("platforms", *place), told)
         return valid
 
     def _platform(self, name: str, data: Raw) -> PlatformSettings | None:
@@ -224,6 +231,21 @@ def twins(platforms: Mapping[str, PlatformSettings]) -> Iterator[tuple[str, str,
             first = holders.setdefault((settings.type, key, *values), name)
             if first != name:
                 yield name, key, first
+
+
+def receivers(platforms: Mapping[str, PlatformSettings]) -> list[str]:
+    """The instances that can be sent to. Pure."""
+    return [
+        name for name, settings in platforms.items() if settings.enabled and settings.type not in _ONLY_ASK
+    ]
+
+
+def astray(platforms: Mapping[str, PlatformSettings], unknown: Collection[str]) -> Iterator[tuple[Path, str]]:
+    """Deliveries that lead nowhere, by the place where they are named. unknown: instances whose settings are wrong. Pure."""
+    known = {HOME, *receivers(platforms), *unknown}
+    for name, settings in platforms.items():
+        for place, targets in settings.deliveries().items() if settings.enabled else ():
+            yield from (((name, *place), text) for text in targets if text.partition(":")[0] not in known)
 
 
 def _is_false(data: dict[str, Any]) -> bool:

@@ -207,3 +207,31 @@ def test_two_instances_of_one_account_are_refused_by_name(
     said = f"platforms.b.{key} is the {key.replace('_', ' ')} of platforms.{name} too: both would answer"
     assert f"config.yaml, line 3: {said}" in str(told.value)
     assert told.value.exit_code == EXIT_CONFIG
+
+
+TELEGRAM_ON = '\n  telegram: {token: "1:A"}'
+
+
+@pytest.mark.parametrize(
+    ("deliver", "others", "wrong"),
+    [
+        ("nosuch:1", "", "nosuch:1"),
+        ("[telegram:1, telgram:2]", TELEGRAM_ON, "telgram:2"),
+        ("telegram:1", "\n  telegram: {enabled: false}", "telegram:1"),
+        ("webhook:1", "", "webhook:1"),
+        ("telegram:1:2", TELEGRAM_ON, None),
+        ("telegram", TELEGRAM_ON, None),
+        ("home", "", None),
+    ],
+)
+def test_a_delivery_that_leads_nowhere_is_refused_before_the_daemon_stops_for_it(
+    tmp_path: Path, deliver: str, others: str, wrong: str | None
+) -> None:
+    route = f"{{secret: s, prompt: x, deliver: {deliver}}}"
+    home = home_with(tmp_path / "home", f"platforms:\n  webhook: {{routes: {{r: {route}}}}}{others}\n")
+    if wrong is None:
+        load(home, OURS, {})
+        return
+    with pytest.raises(Problems) as told:
+        load(home, OURS, {})
+    assert f"config.yaml, line 2: platforms.webhook.routes.r.deliver names {wrong!r}" in str(told.value)
