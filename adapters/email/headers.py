@@ -93,7 +93,8 @@ def decoded_bytes(data: bytes, charset: str, declared: str | None = None) -> str
 def _is_read(text: str, *, sure: bool) -> bool:
     """Whether bytes became letters: a wrong byte is no wrong label. sure: somebody says that they are such letters."""
     bad = text.count("\ufffd")
-    return bad == 0 or sum(char > "\x7f" for char in text) - bad >= (1 if sure else bad)
+    good = sum(char > "\x7f" for char in text) - bad
+    return bad == 0 or (good * 2 if sure else good) >= bad
 
 
 def without_comments(value: str) -> str:

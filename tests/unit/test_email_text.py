@@ -328,6 +328,29 @@ def test_EM_13_encoded_words_are_joined_without_a_space() -> None:
     assert decoded("=?utf-8?B?w4TDl?= =?x") == "=?utf-8?B?w4TDl?= =?x"
 
 
+@pytest.mark.parametrize("codec", ["gb18030", "cp932", "euc_jp", "cp949", "big5hkscs"])
+def test_EM_11_html_that_is_said_to_be_utf_8_and_is_not_is_read_by_what_it_says_itself(codec: str) -> None:
+    words = {"cp949": "안녕하세요 주문하신 상품이 발송되었습니다 가격은 오만원입니다 " * 3}.get(
+        codec, "您好您的訂單已經出貨價格是五十元請注意查收謝謝" * 3
+    )
+    words = (
+        "ご注文ありがとうございます。商品の発送が完了しました。" * 3
+        if codec in ("cp932", "euc_jp")
+        else words
+    )
+    page = f"<meta charset={codec}><p>{words.strip()}".encode(codec)
+    assert event(raw(page, "text/html; charset=utf-8")).text == words.strip()
+
+
+def test_EM_11_a_text_that_is_said_to_be_utf_8_and_is_not_keeps_its_letters_though_two_of_them_look_so() -> (
+    None
+):
+    text = "Grüße aus Köln, das macht Spaß“, sagte sie. Größe über 5 Äpfel für Müller: 49 €"
+    assert event(raw(text.encode("cp1252"), "text/plain; charset=utf-8")).text == text
+    torn = "Die Größe für Müller ist genau die für Jürgen ".encode() + b"\xe9"
+    assert event(raw(torn, "text/plain; charset=utf-8")).text.startswith("Die Größe für Müller")
+
+
 @pytest.mark.parametrize("charset", ["utf-8", "cp1252"])
 def test_EM_13_letters_in_a_head_are_read_as_they_were_written(charset: str) -> None:
     head = "From: Jürgen <jue@bücher.test>\r\nSubject: Grüße\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
