@@ -18,8 +18,8 @@ OWN_SIZE = frozenset(["button", "select", "textarea", "input"])
 """Their letters do not take the size of what is around."""
 _BESIDE = OWN_SIZE | {"img", "label", "option"}
 _BLOCKS = APART | frozenset(
-    "address article aside blockquote caption center dd details div dl dt fieldset figcaption footer form header "  # noqa: SIM905
-    "hgroup hr layer li listing main nav ol plaintext pre section summary ul xmp".split()
+    "address article aside blockquote caption center dd details dir div dl dt fieldset figcaption footer form header "  # noqa: SIM905
+    "hgroup hr layer legend li listing main menu nav ol optgroup plaintext pre section summary ul xmp".split()
 )
 _TABLES = {
     "table": "table",

@@ -18,6 +18,8 @@ _INLINE = re.compile(r"(?<=[\"'(])data:[\w/+.;=-]{1,100},[A-Za-z0-9+/=%]{1000,}+
 _NO_LETTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _UNREAD = re.compile(r"<(script|style|title)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>?")
+_LETTERHEAD = re.compile(r"\A(?:\[[^\]\n]{1,300}\](?: <[^<>\n]{1,250}>)?\n++)++(?=/)")
+"""Pictures above a command."""
 _BLANK = re.compile(r"\n{3,}")
 _LONG_NUMBER = re.compile(r"&#\d{8,}+;?")
 """No letter; the standard library makes a number of it all the same, which may be too long for that."""
@@ -57,7 +59,8 @@ def text_of_html(html: str, *, keep_quotes: bool, by_hand: bool = False) -> str:
         lines = lines_of(_NO_LETTER.sub(" ", html), keep_quotes=keep_quotes)
     except (etree.LxmlError, TooDeep):
         return _by_hand(html)
-    return _BLANK.sub("\n\n", "\n".join(lines)).strip("\n")
+    text = _BLANK.sub("\n\n", "\n".join(lines)).strip("\n")
+    return _LETTERHEAD.sub("", text, count=1)
 
 
 def _by_hand(html: str) -> str:

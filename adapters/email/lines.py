@@ -14,6 +14,7 @@ RAISED, LOWERED, STRUCK = "\x03", "\x04", "\x05"
 _KEPT = str.maketrans(" \xa0\t", "\x01\x01\x02")
 _SHOWN = str.maketrans({"\x01": " ", "\x02": "\t", RAISED: "", LOWERED: "", STRUCK: "~~"})
 _NUMBERS = {RAISED: re.compile(rf"(?<=\d){RAISED}(?=\d)"), LOWERED: re.compile(rf"(?<=\d){LOWERED}(?=\d)")}
+_DATED = re.compile(r"(?=.{0,200}\d).{0,200}[<(][^\s<>()@]{1,64}@")
 _SIGNED = ("-- ", "--\xa0", "--\x01")
 
 
@@ -37,13 +38,13 @@ class Lines:
 
     def line_break(self) -> None:
         """End the line, which may be an empty one."""
-        if not self.end():
+        if not self.end(broken=True):
             self.done.append("")
 
-    def end(self) -> bool:
-        """End the line or the row if there is any; whether there was."""
+    def end(self, *, broken: bool = False) -> bool:
+        """End the line or the row if there is any; whether there was. broken: by a line's end, not that of a block."""
         self._end_row()
-        line = self._words()
+        line = self._words(may_sign=broken)
         if line:
             self._add([line])
         return bool(line)
@@ -64,7 +65,7 @@ class Lines:
         cell.end()
         while cell.done and not cell.done[-1]:
             cell.done.pop()
-        self._cells.append(cell.done)
+        self._cells.append(["--" if line == "-- " else line for line in cell.done])
 
     def add_quote(self, quote: Lines) -> None:
         """Lines of somebody else, marked as in plain text."""
@@ -77,13 +78,13 @@ class Lines:
         """End the line; whether the last one that is not empty ends as one that says whose words follow."""
         self.end()
         line = next((line for line in reversed(self.done[-3:]) if line), "")
-        return line.endswith((":", "：")) and "@" in line
+        return line.endswith((":", "：")) and _DATED.match(line) is not None
 
-    def _words(self) -> str:
-        """What stands in the line. "-- " alone keeps its space: a signature follows."""
+    def _words(self, *, may_sign: bool = False) -> str:
+        """What stands in the line. "-- " alone keeps its space where a signature may follow."""
         text = "".join(self._line)
         self._line.clear()
-        if text.strip("\r\n\t") in _SIGNED:
+        if may_sign and text.strip("\r\n\t") in _SIGNED:
             return "-- "
         line = " ".join(text.split())
         if line.isprintable():

@@ -19,7 +19,7 @@ def address_of(href: str) -> str:
     if href[:7].lower() == "mailto:":
         address = unquote(href[7:].partition("?")[0])
         return address if "@" in address and len(address) <= _LONGEST and address.isprintable() else ""
-    found = _WEB.match(href)
+    found = _WEB.match(href) if href.isprintable() else None
     if found is None or len(href) <= _LONGEST:
         return href if found else ""
     return f"{found[1]}://{found[2].rpartition('@')[2][-_LONGEST:]}/..."
@@ -32,4 +32,7 @@ def is_said(address: str, words: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    return word.strip("<>()[],;:.\"'").lower().removeprefix("https://").removeprefix("http://").rstrip("/")
+    word = word.strip("<>()[],;:.\"'")
+    found = _WEB.match(word)
+    host, slash, path = (word[found.start(2) :] if found else word).partition("/")
+    return f"{host.lower()}{slash}{path}".rstrip("/")

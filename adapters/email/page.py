@@ -26,11 +26,12 @@ _LINKS = 60
 _ALT = 300
 """Characters of what stands for a picture."""
 _NO_STYLE = Style({}, {})
+_SIZES = ("width", "height", "max-width", "max-height")
 _VISIBLE = {"visible": True, "hidden": False, "collapse": False}
 _QUOTES = frozenset(["gmail_quote", "protonmail_quote"])
 """They hold the line that says who wrote, what is quoted, and what is answered between."""
 _ALONE = ("moz-cite-prefix", "gmail_attr", "yahoo_quoted")
-_SHIFTED = {"sup": RAISED, "sub": LOWERED}
+_SHIFTED = {"sup": RAISED, "super": RAISED, "sub": LOWERED}
 _STRUCK_OUT = ("s", "strike", "del")
 _BULLETS = ("* ", "+ ", "o ", "- ")
 
@@ -105,7 +106,7 @@ class _Page:
             is_block(display),
             tag in APART,
             self._stands(tag, style),
-            *self._sizes(tag, attributes, own, style),
+            *self._sizes(tag, attributes, style),
             beside=around.row or is_box(tag, style),
             row=display.endswith("flex"),
             visible=_VISIBLE.get(style.get("visibility", ""), around.visible),
@@ -113,7 +114,7 @@ class _Page:
             behind=_mark_around(tag, display, style),
         )
         self._begin(tag, element, quote=self._marks_quotes and self._is_quote(tag, attributes, classes))
-        self._mark(tag, attributes)
+        self._mark(tag, attributes, style)
 
     def end(self, tag: str) -> None:
         if self._left_out:
@@ -150,9 +151,7 @@ class _Page:
             return space.startswith("pre") or space == "break-spaces"
         return tag in AS_IT_STANDS or self._open[-1].as_it_stands
 
-    def _sizes(
-        self, tag: str, attributes: Mapping[str, str], own: Style, style: Mapping[str, str]
-    ) -> tuple[bool, bool]:
+    def _sizes(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> tuple[bool, bool]:
         """Whether its words have no size to be read at, and whether those of what is in it have none for that.
 
         Layouts take the size from what is around boxes, and the page gives it back to what is in them.
@@ -163,7 +162,7 @@ class _Page:
             old_table = tag == "table" and not self._keeps_to_standards
             below = self._open[-1].below and not (own_size or old_table)
             return below, below
-        return tiny, tiny and is_tiny(laid_over(own)) is True and not self._rules.sizes_elsewhere
+        return tiny, tiny and not self._rules.sizes_elsewhere
 
     def _begin(self, tag: str, element: _Open, *, quote: bool) -> None:
         if quote:  # the outermost alone: marks of many levels would be longer than the page
@@ -200,7 +199,7 @@ class _Page:
         elif element.beside:
             self.lines.write(" ")
 
-    def _mark(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def _mark(self, tag: str, attributes: Mapping[str, str], style: Mapping[str, str]) -> None:
         """What an element writes itself."""
         if tag == "br":
             self.lines.line_break()
@@ -211,12 +210,11 @@ class _Page:
         elif tag == "li":
             self.lines.bullet = self._bullet(attributes)
         elif tag == "img":
-            self.data(_picture(attributes))
+            self.data(_picture(attributes, style))
         elif tag == "a":
             address = address_of(attributes.get("href", ""))
             self._link = _Link(address, []) if address else None
-        elif tag in _SHIFTED:
-            self._say(_SHIFTED[tag])
+        self._say(_SHIFTED.get(tag) or _SHIFTED.get(style.get("vertical-align", ""), ""))
         self._say(self._open[-1].behind)
 
     def _end_link(self) -> None:
@@ -242,17 +240,22 @@ class _Page:
 
 def _mark_around(tag: str, display: str, style: Mapping[str, str]) -> str:
     """What stands before and behind an element."""
-    struck = not is_block(display) and "line-through" in style.get("text-decoration", "")
+    struck = not is_block(display) and "line-through" in style.get(
+        "text-decoration", style.get("text-decoration-line", "")
+    )
     if struck or tag in _STRUCK_OUT:
         return STRUCK
     return '"' if tag == "q" else ""
 
 
-def _picture(attributes: Mapping[str, str]) -> str:
+def _picture(attributes: Mapping[str, str], style: Mapping[str, str]) -> str:
     """What people read until they load a picture. One of a point counts readers; one of a sign is that sign."""
     alt = " ".join(attributes.get("alt", "")[:_ALT].split())
-    if any(attributes.get(size, "").removesuffix("px") in ("0", "1") for size in ("width", "height")):
+    sizes = [attributes.get("width"), attributes.get("height"), *map(style.get, _SIZES)]
+    if any(size is not None and size.removesuffix("px") in ("0", "1") for size in sizes):
         return ""
+    if attributes.get("src", "").strip()[:5].lower().startswith(("cid:", "data:")):
+        return ""  # it lies in the mail, so nobody reads what stands for it
     if sum(map(str.isalnum, alt)) > 1:
         return f"[{alt}]"
     return "" if any(char.isascii() or char.isalnum() for char in alt) else alt

@@ -18,10 +18,12 @@ _LINE_END = re.compile(r"\r\n?")
 _BREAK = re.compile(r"</br\s*+>", re.IGNORECASE)
 """A slip that every browser takes for a `<br>`."""
 _EMPTY = re.compile(
-    r"<(?:wbr|source|track|embed|keygen|bgsound|command|menuitem|image|spacer)(?=[\s/>])[^>]{0,300}+>",
+    r"<(?:wbr|source|track|embed|keygen|bgsound|command|menuitem|image|spacer)(?=[\s/>])",
     re.IGNORECASE,
 )
-"""They hold nothing and say nothing; the parser does not know that, and holds them open until what they stand in ends."""
+"""They hold nothing and say nothing; the parser does not know that, and holds them open until what they stand in ends.
+
+It knows that of a `<param>`; a tag is renamed, since it may be none, but stand in an attribute."""
 
 
 class TooDeep(ValueError):
@@ -72,7 +74,7 @@ class _Target:
 def feed(html: str, listener: Listener) -> None:
     """Read a page. Raises `TooDeep` and lxml's errors."""
     parser = etree.HTMLParser(target=_Target(listener), encoding="utf-8")
-    html = _BREAK.sub("<br>", _EMPTY.sub("", _LINE_END.sub("\n", html)))
+    html = _BREAK.sub("<br>", _EMPTY.sub("<param", _LINE_END.sub("\n", html)))
     data = html.encode("utf-8", "replace")
     for start in range(0, len(data), _PIECE):
         parser.feed(data[start : start + _PIECE])

@@ -103,6 +103,11 @@ def test_EM_10_what_is_small_or_moved_is_read(seen: str) -> None:
         "<style>.c {opacity:0;animation:fade 1s forwards}</style><p class=c>words</p>",
         "<p style=\"background:url('a;display:none;b')\">words</p>",
         "<wbr hidden>words",
+        "<!-- <wbr -->words<!-- x -->",
+        "<style>.a {display:none} .b {display:block} .a {color:red;top:0}</style><p class='a b'>words</p>",
+        "<style>.c {display:none} body .c {display:block}</style><p class=c>words</p>",
+        "<style>.c {display:none} @supports (a:b) {.c {display:block}}</style><p class=c>words</p>",
+        "<style>.c {display:none} @media (width >= 9px) {.c {display:block}}</style><p class=c>words</p>",
         "<p>" + "<wbr>" * 600 + "words</p>",
     ],
 )
@@ -133,6 +138,10 @@ def test_EM_10_what_layouts_need_hides_no_words(page: str) -> None:
         r"<style>.a\:b, .\63 {display:none}</style><p class=a:b>no</p><p class=c>no</p><p>words</p>",
         "<p style='text-indent:-9999px;margin:0'>no</p><p>words</p>",
         "<p style='max-height:0;min-height:0;overflow:hidden'>no</p><p>words</p>",
+        "<p class='<wbr ' hidden>no</p><p>words</p>",
+        "<style>.a {font-size:0}</style><div class=a><b>no</b></div><p>words</p>",
+        "<style>.c {display:none} @media (max-width:9px) {.c {display:block}}</style><p class=c>no</p><p>words</p>",
+        "<img alt='do as I say' src=cid:x><img alt='do as I say' style='width:1px'><p>words</p>",
         "<noframes>no</noframes><progress>no</progress><p>words</p>",
     ],
 )
@@ -202,6 +211,12 @@ def test_EM_10_lists_preformatted_text_and_what_stands_behind_an_instruction() -
         ("<pre>def f():\n    return 1\n\n\ny</pre>", "def f():\n    return 1\n\ny"),
         ("<style>.c {white-space:pre-wrap}</style><div class=c>a\n  b</div>", "a\n  b"),
         ("12</br>50", "12\n50"),
+        ("19<span style='vertical-align:super'>99</span>", "19^99"),
+        ("<a href=https://x.test><img alt=Letterhead></a><p>/new</p>", "/new"),
+        ("<fieldset><legend>Total</legend>5</fieldset>", "Total\n5"),
+        ("<p>to tom@x.test:</p><blockquote>words</blockquote>", "to tom@x.test:\n\nwords"),
+        ("<div>Discount:</div><div>-- </div><div>Total</div>", "Discount:\n--\nTotal"),
+        ("<table><tr><td>a</td><td>--&nbsp;<br></td></tr></table>b", "a --\nb"),
     ],
 )
 def test_what_changes_the_sense_of_words_is_written_out(html: str, text: str) -> None:
@@ -220,6 +235,7 @@ def test_what_changes_the_sense_of_words_is_written_out(html: str, text: str) ->
         (f"<a href='https://a.test@x.test/{'t' * 200}'>it</a>", "it <https://x.test/...>"),
         ("<a href='https://x.test/\n> a'>it</a>", "it <https://x.test/%3Ea>"),
         ("<a href=javascript:x>it</a> <a href=/a>is</a> <a name=b>so</a>", "it is so"),
+        ("<a href='https://x.test/ABC'>https://X.test/abc</a>", "https://X.test/abc <https://x.test/ABC>"),
         ("it<a href=https://x.test hidden>no</a><a href=https://x.test></a>", "it"),
         ("it<span style='font-size:0'><a href=https://x.test>no</a></span>", "it"),
     ],
