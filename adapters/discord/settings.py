@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from hermes.config import ByteSize, PlatformSettings, Rate, RateLimit
 
@@ -95,6 +96,16 @@ class DiscordSettings(PlatformSettings):
         if not _SOCKET.fullmatch(value):
             raise ValueError('write for example "ws://127.0.0.1:9002/gw"')
         return value
+
+    @model_validator(mode="after")
+    def _both_are_of_one_server(self) -> Self:
+        host = urlsplit(self.base_url).hostname or ""
+        if f".{host}".endswith(".discord.com") or "gateway_url" in self.model_fields_set:
+            return self
+        raise ValueError(
+            f"gateway_url is missing: base_url is at {host}, and the token would go to Discord's gateway; "
+            f"write for example {type(self).model_fields['gateway_url'].get_default()}"
+        )
 
     def exclusive(self) -> Mapping[str, tuple[str, ...]]:
         """See `PlatformSettings.exclusive`."""

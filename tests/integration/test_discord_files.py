@@ -316,7 +316,8 @@ async def test_a_message_that_was_taken_gets_a_reaction_where_that_is_wanted(
 async def test_the_invitation_asks_for_what_is_needed(
     discord_peer: DiscordPeer, reactions: str, allowed: bool
 ) -> None:
-    keys = {"token": discord_peer.token, "base_url": discord_peer.base_url, "reactions": reactions}
+    place = {"base_url": discord_peer.base_url, "gateway_url": discord_peer.gateway_url}
+    keys = {"token": discord_peer.token, **place, "reactions": reactions}
     account = await check(DiscordSettings.model_validate(keys), Network())
     permissions = int(account.notes[-1].partition("permissions=")[2].partition("&")[0])
     assert permissions & 1 << 15  # attach files

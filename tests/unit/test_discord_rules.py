@@ -196,6 +196,8 @@ def test_an_unchanged_menu_is_known_as_such() -> None:
         {"token": "of.two"},
         {"token": "t.t.t", "base_url": "discord.com"},
         {"token": "t.t.t", "gateway_url": "https://discord.com"},
+        {"token": "t.t.t", "base_url": "http://127.0.0.1:9002/api/v10"},
+        {"token": "t.t.t", "base_url": "https://notdiscord.com/api"},
         {"token": "t.t.t", "mention": "maybe"},
         {"token": "t.t.t", "unknown": 1},
         {},
@@ -207,9 +209,11 @@ def test_settings_that_cannot_be_right_are_refused(keys: dict[str, Any]) -> None
 
 
 def test_settings_are_read_kindly() -> None:
+    own = {"base_url": "http://x/api/v10/", "gateway_url": "ws://x/gw"}
     found = DiscordSettings.model_validate(
-        {"token": " Bot a.b.c ", "base_url": "http://x/api/v10/", "channels": [5, "6"], "free_channels": 7}
+        {"token": " Bot a.b.c ", **own, "channels": [5, "6"], "free_channels": 7}
     )
+    DiscordSettings.model_validate({"token": "t.t.t", "base_url": "https://canary.discord.com/api/v10"})
     assert found.token.get_secret_value() == "a.b.c"
     assert (found.base_url, found.channels, found.free_channels) == ("http://x/api/v10", ("5", "6"), ("7",))
     assert found.secrets() == ("token",)
