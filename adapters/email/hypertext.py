@@ -25,8 +25,9 @@ _LONG_NUMBER = re.compile(r"&#\d{8,}+;?")
 """No letter; the standard library makes a number of it all the same, which may be too long for that."""
 _PICTURE = re.compile(r"\bcid:([^\"'\s<>)]{1,300})", re.IGNORECASE)
 _QUOTE_BEGINS = re.compile(
-    r"<blockquote\b|\bgmail_quote\b|\bmoz-cite-prefix\b|\byahoo_quoted\b|\bprotonmail_quote\b|\bdivRplyFwdMsg\b"
-    r"|\bappendonsend\b|\bborder-top:\s?solid #(?:E1E1E1|B5C4DF)",
+    r"<blockquote\b(?=[^>]{0,300}\bcite\b)"
+    r"|\b(?:class|id)=[\"']?[^\"'<>]{0,100}?(?:\bgmail_quote\b|\bmoz-cite-prefix\b|yahoo_quoted\b"
+    r"|\bprotonmail_quote\b|\bdivRplyFwdMsg\b|\bappendonsend\b)|\bborder-top:\s?solid #(?:E1E1E1|B5C4DF)",
     re.IGNORECASE,
 )
 

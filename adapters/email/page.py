@@ -211,6 +211,8 @@ class _Page:
             self.lines.bullet = self._bullet(attributes)
         elif tag == "img":
             self.data(_picture(attributes, style))
+        elif tag == "input" and attributes.get("type", "").lower() in ("checkbox", "radio"):
+            self.data("[x]" if "checked" in attributes else "[ ]")
         elif tag == "a":
             address = address_of(attributes.get("href", ""))
             self._link = _Link(address, []) if address else None
@@ -262,4 +264,5 @@ def _picture(attributes: Mapping[str, str], style: Mapping[str, str]) -> str:
 
 
 def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else otherwise
+    bare = (text or "").strip().removeprefix("-")
+    return int(text or "") if bare.isascii() and bare.isdecimal() and len(bare) < 10 else otherwise

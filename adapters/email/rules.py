@@ -27,7 +27,7 @@ _LOOKED_AT = frozenset(
     "display visibility opacity animation transform clip position left top right bottom text-indent margin "  # noqa: SIM905
     "margin-left margin-right padding padding-left padding-right padding-top padding-bottom overflow height width "
     "max-height max-width min-height min-width font font-size float white-space "
-    "text-decoration text-decoration-line vertical-align".split()
+    "overflow-x overflow-y text-decoration text-decoration-line vertical-align".split()
 )
 
 

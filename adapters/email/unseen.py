@@ -10,15 +10,19 @@ from collections.abc import Mapping
 
 __all__ = ["is_tiny", "is_unseen"]
 
-_ZERO = r"0*(?:\.0*)?(?:px|pt|em|rem|ex|%|vh|vw)?"
+_ZERO = r"[+-]?0*(?:\.0*)?(?:px|pt|pc|em|rem|ex|ch|cm|mm|in|%|vh|vw|vmin|vmax)?"
 _TINY = re.compile(rf"{_ZERO}|0*(?:0|1|\.\d+|0\.\d+)(?:\.0*)?(?:px|pt)")
 _RELATIVE = re.compile(r".*(?:(?<!r)em|%|inherit|smaller|larger)")
 _SIZE = re.compile(r"[\d.]+(?:px|pt|r?em|%)?")
 _NO_SIZE = re.compile(_ZERO)
+_FAINT = re.compile(r"\+?0*(?:\.0(?:[0-4]\d*)?)?%?|-.*")
+_CUT = ("overflow", "overflow-x", "overflow-y")
+_NOT_CUT = ("", "visible")
 _SIDES = ("left", "top", "right", "bottom")
 _BROUGHT_BACK = ("margin", "margin-left", "padding", "padding-left")
 """A paragraph that hangs: its first line begins as far to the left as the others stand to the right."""
 _FAR = re.compile(r"-\d{3}")
+_ASIDE = re.compile(r"-?\d{4}")
 _FARTHER = re.compile(r"-\d{4}")
 """For what is moved from where it would stand, which may be far below: onto a picture, for example."""
 _SHRUNK = re.compile(r"\bscale[xy]?\(\s*+0*+(?:\.0*+)?\s*+[,)]")
@@ -28,19 +32,24 @@ _SHARE = re.compile(r"(?<![\d.])[1-9][\d.]*+%")
 def is_unseen(style: Mapping[str, str], display: str) -> bool:
     """Whether an element that is shown in that way is not seen all the same, nor anything in it."""
     position = style.get("position", "")
-    if _is_zero(style.get("opacity")) and style.get("animation", "none") == "none":
+    if _FAINT.fullmatch(style.get("opacity") or "1") and style.get("animation", "none") == "none":
         return True
     far = {"absolute": _FAR, "fixed": _FAR, "relative": _FARTHER}.get(position)
     if _is_clipped(style.get("clip", "")) or (far and any(far.match(style.get(s, "")) for s in _SIDES)):
         return True
+    if far and _ASIDE.match(style.get("left", "")):
+        return True
     if display in ("inline", "contents") and position not in ("absolute", "fixed") and "float" not in style:
         return False  # a part of a line has no measures
+    if _FARTHER.match(style.get("margin-left", "")):
+        return True
     if _SHRUNK.search(style.get("transform", "")):
         return True
     if _FAR.match(style.get("text-indent", "")) and not any(_is_some(style.get(s)) for s in _BROUGHT_BACK):
         return True
     # Parts of a table are as large as what is in them.
-    return style.get("overflow") == "hidden" and "table" not in display and _has_no_size(style)
+    is_cut = any(style.get(name, "") not in _NOT_CUT for name in _CUT)
+    return is_cut and "table" not in display and _has_no_size(style)
 
 
 def _has_no_size(style: Mapping[str, str]) -> bool:

@@ -212,14 +212,12 @@ def test_a_picture_in_the_text_is_a_file_also_where_plain_text_stands_beside_it(
 
 
 def test_what_decorates_and_what_is_quoted_is_left_out() -> None:
-    html = (
-        '<p>new</p><img src="cid:one@x"><img src="cid:dot@x"><blockquote><img src="cid:old@x"></blockquote>'
-    )
+    html = '<p>new</p><img src="cid:one@x"><img src="cid:dot@x"><blockquote type=cite><img src="cid:old@x"></blockquote>'
     all_of_them = (picture("one"), picture("dot", b"\x89PNG"), picture("old"))
     assert shown(html, *all_of_them) == ["one.png"]
     assert shown(html, *all_of_them, subject="Fwd: x") == ["one.png", "old.png"]
     assert shown(html, picture("old", disposition="attachment")) == ["old.png"]
-    below = '<blockquote><img src="cid:old@x"></blockquote><p>new</p><img src="cid:one@x">'
+    below = '<blockquote type=cite><img src="cid:old@x"></blockquote><p>new</p><img src="cid:one@x">'
     assert "one.png" in shown(below, picture("one"))
 
 

@@ -25,6 +25,11 @@ from tests.growth import assert_linear
         "max-height:0;overflow:hidden",
         "transform:scale(0)",
         "clip:rect(0, 0, 0, 0)",
+        "margin-left:-9999px",
+        "position:absolute;left:9999px",
+        "font-size:0cm",
+        "height:0in;overflow-y:hidden",
+        "opacity:.001",
     ],
 )
 def test_EM_10_what_no_reader_sees_is_not_read_in_whatever_way_it_is_hidden(hidden: str) -> None:
@@ -47,6 +52,9 @@ def test_EM_10_classes_and_ids_that_a_page_hides_are_not_read() -> None:
         "font:12px/0 Arial",
         "font:bold 10pt Open Sans",
         "opacity:0.5",
+        "opacity:1",
+        "height:0;overflow:visible",
+        "margin-left:-12px",
         "transform:scale(0.5)",
         "left:-5px",
         "width:0",
@@ -211,6 +219,8 @@ def test_EM_10_lists_preformatted_text_and_what_stands_behind_an_instruction() -
         ("<pre>def f():\n    return 1\n\n\ny</pre>", "def f():\n    return 1\n\ny"),
         ("<style>.c {white-space:pre-wrap}</style><div class=c>a\n  b</div>", "a\n  b"),
         ("12</br>50", "12\n50"),
+        ("<input type=checkbox checked> ship<br><input type=checkbox> pay", "[x] ship\n[ ] pay"),
+        ("<ol start=-1><li>a</ol>", "-1. a"),
         ("19<span style='vertical-align:super'>99</span>", "19^99"),
         ("<a href=https://x.test><img alt=Letterhead></a><p>/new</p>", "/new"),
         ("<fieldset><legend>Total</legend>5</fieldset>", "Total\n5"),
@@ -338,6 +348,13 @@ def test_words_before_a_cell_stand_before_it() -> None:
         text_of_html("<table><tr>before<td>cell</td><td>next</td></tr></table>", keep_quotes=False)
         == "before cell next"
     )
+
+
+def test_pictures_that_the_sender_sets_in_and_styles_of_quotations_are_shown() -> None:
+    for above in ("<blockquote style='margin:0 40px'>", "<style>.gmail_quote {top:0}</style>"):
+        assert shown_pictures(f"<p>look</p>{above}<img src=cid:a>", keep_quotes=False) == {"a"}
+    for quote in ("<blockquote type=cite>", "<div class='x gmail_quote'>", "<div id=divRplyFwdMsg>"):
+        assert shown_pictures(f"<p>look</p>{quote}<img src=cid:a>", keep_quotes=False) == set()
 
 
 def test_no_word_is_lost_by_hand_in_a_head_that_is_none() -> None:
