@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -20,6 +21,7 @@ from adapters.slack.parse import Account, Reading
 from adapters.slack.people import People
 from adapters.slack.render import render, render_choices, render_file
 from adapters.slack.requests import Endpoint
+from adapters.slack.roots import first_message
 from adapters.slack.settings import SlackSettings
 from adapters.slack.socket import Sockets
 from adapters.slack.taking import Delivery, Taking
@@ -123,7 +125,8 @@ class Slack:
             settings.reply_in,
             frozenset(command.name for command in self._context.commands),
         )
-        return Taking(reading, self._people, self._gestures, self._context.clock)
+        first = partial(first_message, self._api)
+        return Taking(reading, self._people, self._gestures, self._context.clock, first)
 
     def render(self, markdown: str, target: Target) -> Sequence[Piece]:
         """See `Adapter.render`; `Piece.format` holds the message's mrkdwn."""

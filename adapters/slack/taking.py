@@ -6,7 +6,7 @@ Slack repeats what it was not told about: after some seconds, a minute, five min
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -22,6 +22,9 @@ from hermes.errors import StoreUnavailable
 from hermes.events import Event, Parsed, Verdict, Watermark
 
 __all__ = ["Delivery", "Taking"]
+
+FirstMessage = Callable[[str, str], Awaitable[str | None]]
+"""The words of the first message of a thread (chat, thread)."""
 
 _log = structlog.get_logger("adapters.slack")
 _BATCH = 64
@@ -40,8 +43,11 @@ class Delivery:
 class Taking:
     """Stores deliveries in the order in which they came, many at once where many wait."""
 
-    def __init__(self, reading: Reading, people: People, gestures: Gestures, clock: Clock) -> None:
+    def __init__(
+        self, reading: Reading, people: People, gestures: Gestures, clock: Clock, first: FirstMessage
+    ) -> None:
         self._reading = reading
+        self._first = first
         self._people = people
         self._gestures = gestures
         self._clock = clock
@@ -99,6 +105,8 @@ class Taking:
             for kind, payload in batch:
                 items.append(parse_delivery(kind, payload, reading))
                 joined.append(_join(threads, items[-1]))
+                if joined[-1] is not None and _begun_by(payload) == reading.account.user:
+                    items[-1] = await self._with_beginning(items[-1])
             failpoint.reached("intake.parsed")
             seen = _newest(items, self._seen)
             mark = self._mark(threads, seen, has_joined=any(joined))
@@ -112,6 +120,12 @@ class Taking:
             for (_, payload), item, verdict in zip(batch, items, verdicts, strict=True):
                 self._gestures.offer(payload, item, verdict)
             return verdicts
+
+    async def _with_beginning(self, item: Parsed) -> Parsed:
+        """The first message in a thread below ours, with what it answers: our words stand in no conversation yet."""
+        if not isinstance(item, Event) or item.quoted or item.thread is None:
+            return item
+        return replace(item, quoted=await self._first(item.chat, item.thread))
 
     def _mark(self, threads: Threads, seen: str | None, *, has_joined: bool) -> Watermark | None:
         """One commit moves one watermark; that of the threads, which is long, moves seldom and says both."""
@@ -140,6 +154,12 @@ class Taking:
                 pause = min(5.0, pause * 1.5)
             else:
                 return
+
+
+def _begun_by(payload: object) -> object:
+    """Who wrote the first message of the thread in which an event's message stands."""
+    event = payload.get("event") if isinstance(payload, Mapping) else None
+    return event.get("parent_user_id") if isinstance(event, Mapping) else None
 
 
 def _join(threads: Threads, item: Parsed) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from hermes.errors import Unauthorized
 from hermes.events import Event, Parsed, Target, Verdict, Watermark
 from hermes.testing import FakeClock
-from tests.integration.slack_desk import running
+from tests.integration.slack_desk import make_adapter, running
 from tests.integration.telegram_desk import Desk, pass_time
 from tests.peers.slack import BOT, USER, Fault, SlackPeer, refused, slower
 
@@ -184,6 +184,26 @@ async def test_in_a_thread_where_we_take_part_nobody_mentions_us_again_also_afte
     assert [e.text for e in desk.events if not e.addressed] == [
         "not for us", "elsewhere", "@U3 what do you think?", "strictly",
     ]  # fmt: skip
+
+
+async def test_a_thread_below_a_message_of_ours_begins_with_what_it_answers(slack_peer: SlackPeer) -> None:
+    desk = Desk()
+    slack_peer.world.add_channel("C1")
+    adapter = make_adapter(slack_peer)
+    async with running(slack_peer, desk):
+        await slack_peer.connected()
+        (piece,) = adapter.render("Shall I *order* tea & coffee?", Target("slack", "C1"))
+        receipt = await adapter.send(Target("slack", "C1"), piece, key="k")
+        await slack_peer.push("yes do it", "C1", thread=receipt.message_id)
+        await slack_peer.push("and sugar", "C1", thread=receipt.message_id)
+        first, second = await taken(slack_peer, desk, "yes do it", "and sugar")
+        slack_peer.methods.has_history = False
+        receipt = await adapter.send(Target("slack", "C1"), piece, key="k2")
+        await slack_peer.push("no", "C1", thread=receipt.message_id)
+        third = (await taken(slack_peer, desk, "yes do it", "and sugar", "no"))[-1]
+    await adapter.aclose()
+    assert (first.addressed, first.quoted) == (True, "Shall I _order_ tea & coffee?")
+    assert (second.addressed, second.quoted, third.addressed, third.quoted) == (True, None, True, None)
 
 
 @dataclass
