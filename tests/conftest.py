@@ -17,6 +17,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 from blockbuster import BlockBuster
 
 if find_spec("tests.peers") and find_spec("tests.peers.fixtures"):
@@ -110,6 +111,13 @@ def blocking_calls_fail() -> Iterator[BlockBuster]:
     watch.activate()
     yield watch
     watch.deactivate()
+
+
+@pytest.fixture(autouse=True)
+def logs_are_plain() -> None:
+    """Paint no tracebacks: that looks for files while the loop runs, and what logs an error would fail by it."""
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[structlog.processors.add_log_level, plain])
 
 
 class _LoopErrors(logging.Handler):
