@@ -17,10 +17,10 @@ from adapters.email.imap import ImapConnection
 from adapters.email.sections import Given, given
 from hermes.errors import AdapterError
 
-__all__ = ["BEGINNING", "Folder", "Found", "Position", "is_beginning"]
+__all__ = ["Folder", "Found", "Position", "is_beginning"]
 
-BEGINNING = 262_144
-"""Bytes of a bigger mail that are fetched first: its head, and of one that is too big its text, nearly always."""
+_BEGINNING = 262_144
+"""Bytes of a mail that is too big to be fetched whole: its text comes first, nearly always."""
 _MARGIN = 600.0
 """Seconds before the last commit from which on a mail of a rebuilt folder may be new."""
 _STATUS = re.compile(rb"\[?(UIDVALIDITY|UIDNEXT) (\d+)")
@@ -34,7 +34,7 @@ _NO_BODY = re.compile(rb'BODY\[\](?:<0>)? (NIL|"")')
 
 def is_beginning(raw: bytes) -> bool:
     """Whether that may be all that was asked for of a mail that is bigger. Not every server tells sizes exactly."""
-    return len(raw) == BEGINNING
+    return len(raw) == _BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Folder:
 
     async def fetch(self, mail: Found, *, whole: bool = True) -> bytes | None:
         """A mail, or the beginning of one that is too big; `None` when the server gives nothing for it."""
-        part = "BODY.PEEK[]" if whole and mail.size <= self._max_size else f"BODY.PEEK[]<0.{BEGINNING}>"
+        part = "BODY.PEEK[]" if whole and mail.size <= self._max_size else f"BODY.PEEK[]<0.{_BEGINNING}>"
         for _ in range(2):
             lines = await self._connection.fetch(str(mail.uid), f"(UID {part})")
             literals = [bytes(line) for line in lines if isinstance(line, bytearray)]

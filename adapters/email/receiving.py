@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import structlog
 
-from adapters.email.folder import BEGINNING, Folder, Found, Position, is_beginning
+from adapters.email.folder import Folder, Found, Position, is_beginning
 from adapters.email.head import Head, Reading, Seen, brief, read_head
 from adapters.email.imap import ImapConnection, Refusal
 from adapters.email.loops import LoopGuard
@@ -127,7 +126,7 @@ class Receiving:
 
     async def _read(self, folder: Folder, mail: Found, intake: Intake) -> tuple[Parsed, int]:
         """A mail, and how many bytes of it were fetched. Whole is only read what somebody says who is let in."""
-        seen = await self._raw(folder, mail, whole=mail.size <= BEGINNING)
+        seen = await self._raw(folder, mail)
         if seen is None:
             return Unparsable("", f"the server does not give mail {mail.uid}"), 0
         place = MailPlace(folder.validity, mail.uid, mail.size)
@@ -144,40 +143,27 @@ class Receiving:
             return self._done(mail, stopped), len(seen.raw)
         if role is None:  # all that he may say is a code
             seen = brief(seen)
-        elif is_beginning(seen.raw):
-            seen = await self._rest(folder, mail, seen)
         return self._done(mail, await self._parsed(mail, seen, place)), len(seen.raw)
 
     def _done(self, mail: Found, item: Parsed) -> Parsed:
         self._failed.pop(mail.uid, None)
         return item
 
-    async def _raw(self, folder: Folder, mail: Found, *, whole: bool) -> Seen | None:
+    async def _raw(self, folder: Folder, mail: Found) -> Seen | None:
         """A mail. One that cannot be had is asked for on some connections, then for its beginning, then no more: `None`."""
         tries = self._failed.get(mail.uid, 0)
         if tries >= _TRIES:
             return None
         try:
-            raw = await folder.fetch(mail, whole=whole and tries < _WHOLE_TRIES)
+            raw = await folder.fetch(mail, whole=tries < _WHOLE_TRIES)
+            headers = await _headers(folder, mail.uid) if raw is not None and is_beginning(raw) else {}
         except AdapterError:
             self._failed[mail.uid] = tries + 1
             raise
         if raw is None:
             self._failed[mail.uid] = tries + 1
             raise AdapterError(f"The IMAP server gives nothing for mail {mail.uid}.")
-        return Seen(raw, mail.size if is_beginning(raw) else len(raw))
-
-    async def _rest(self, folder: Folder, mail: Found, beginning: Seen) -> Seen:
-        """The whole of a mail, or what it holds where it is too big for that."""
-        whole = mail.size <= self._settings.max_size and self._failed.get(mail.uid, 0) < _WHOLE_TRIES
-        seen = await self._raw(folder, mail, whole=True) if whole else None
-        if seen is not None and not is_beginning(seen.raw):
-            return seen
-        try:
-            return replace(beginning, headers=await _headers(folder, mail.uid))
-        except AdapterError:
-            self._failed[mail.uid] = self._failed.get(mail.uid, 0) + 1
-            raise
+        return Seen(raw, mail.size if is_beginning(raw) else len(raw), headers)
 
     async def _parsed(self, mail: Found, seen: Seen, place: MailPlace) -> Parsed:
         def parse(reading: Reading) -> Parsed:
