@@ -172,7 +172,8 @@ class InstanceIntake:
             return ignored
         if decision.not_before:  # what comes in time is the message; a change is no way round the rate
             undo.pop()()
-            return ignored
+            if waiting is None:
+                return ignored
         if known is None:  # it waits for the message's turn to end
             return self._accepted(event, route, decision, undo)
         row = replace(known, event=replace(event, edited=False))

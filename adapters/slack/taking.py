@@ -105,8 +105,12 @@ class Taking:
             for kind, payload in batch:
                 items.append(parse_delivery(kind, payload, reading))
                 joined.append(_join(threads, items[-1]))
-                if joined[-1] is not None and _begun_by(payload) == reading.account.user:
-                    items[-1] = await self._with_beginning(items[-1])
+            begun = [
+                n for n, name in enumerate(joined) if name and _begun_by(payloads[n]) == reading.account.user
+            ]
+            found = await asyncio.gather(*(self._with_beginning(items[n], intake) for n in begun))
+            for n, item in zip(begun, found, strict=True):
+                items[n] = item
             failpoint.reached("intake.parsed")
             seen = _newest(items, self._seen)
             mark = self._mark(threads, seen, has_joined=any(joined))
@@ -121,9 +125,9 @@ class Taking:
                 self._gestures.offer(payload, item, verdict)
             return verdicts
 
-    async def _with_beginning(self, item: Parsed) -> Parsed:
+    async def _with_beginning(self, item: Parsed, intake: Intake) -> Parsed:
         """The first message in a thread below ours, with what it answers: our words stand in no conversation yet."""
-        if not isinstance(item, Event) or item.quoted or item.thread is None:
+        if not isinstance(item, Event) or item.quoted or item.thread is None or intake.role(item) is None:
             return item
         return replace(item, quoted=await self._first(item.chat, item.thread))
 

@@ -14,8 +14,9 @@ from gateway.config.environment import Environment
 from gateway.config.models import Place, load_class, placed, section_class
 from gateway.config.problems import Path, Problem, Problems, Raw, dotted, unknown
 from gateway.config.secrets import Filler, secret_name, secret_values
-from gateway.router import HOME
+from gateway.router import HOME, parse_target
 from hermes.config import PlatformSettings, Schema, Section, Snapshot
+from hermes.errors import ConfigError
 from hermes.home import Home
 
 __all__ = ["astray", "load", "load_document", "read_bytes", "receivers", "twins"]
@@ -169,9 +170,7 @@ class _Loading:
         for name, key, first in twins(valid):
             told = f"is the {key.replace('_', ' ')} of platforms.{first} too: both would answer each message; remove one"
             self._report(("platforms", name, key), told)
-        for place, target in astray(valid, {name for name in found if found[name] is None}):
-            known = ", ".join(receivers(valid)) or "none"
-            told = f"names {target!r}, and no platform that is on and can be sent to; there are: {known}"
+        for place, told in astray(valid, {name for name in found if found[name] is None}):
             self._report(("platforms", *place), told)
         return valid
 
@@ -241,11 +240,18 @@ def receivers(platforms: Mapping[str, PlatformSettings]) -> list[str]:
 
 
 def astray(platforms: Mapping[str, PlatformSettings], unknown: Collection[str]) -> Iterator[tuple[Path, str]]:
-    """Deliveries that lead nowhere, by the place where they are named. unknown: instances whose settings are wrong. Pure."""
-    known = {HOME, *receivers(platforms), *unknown}
+    """Where deliveries that lead nowhere are named, and why they do. unknown: instances whose settings are wrong. Pure."""
+    there = receivers(platforms)
     for name, settings in platforms.items():
         for place, targets in settings.deliveries().items() if settings.enabled else ():
-            yield from (((name, *place), text) for text in targets if text.partition(":")[0] not in known)
+            for text in targets:
+                try:
+                    if parse_target(text).instance not in (HOME, *there, *unknown):
+                        known = ", ".join(there) or "none"
+                        told = f"names {text!r}, and no platform that is on and can be sent to; there are: {known}"
+                        yield (name, *place), told
+                except ConfigError as error:
+                    yield (name, *place), f"is wrong: {error}"
 
 
 def _is_false(data: dict[str, Any]) -> bool:
