@@ -13,7 +13,7 @@ from hermes.adapter import Capabilities
 from hermes.errors import StoreUnavailable
 from hermes.events import Attachment, Deleted, Event
 from hermes.messages import ToolCall
-from hermes.testing import Answer, FakeAdapter, ScriptedModel
+from hermes.testing import Answer, FakeAdapter, FakeClock, ScriptedModel
 from tests.gatewayrig import OPEN, Rig, message, rig
 
 
@@ -59,6 +59,24 @@ async def test_an_edit_of_a_message_that_waits_takes_its_place_also_over_a_kill(
         assert await g.answered(3) == ["echo: first", "echo: the", "echo: next"]
         await g.quiet()
         assert len(g.texts) == 3
+
+
+async def test_an_edit_of_a_message_that_waits_for_the_rate_takes_its_place_and_comes_no_sooner(
+    tmp_path: Path,
+) -> None:
+    clock, wrong = FakeClock(), replace(message("read it"), attachments=(FILE,))
+    config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "1/h", backlog: 5}')
+    async with rig(tmp_path / "home", config=config, clock=clock) as g:
+        await g.send("first")
+        await g.answered(1)
+        await g.deliver(wrong)
+        await g.deliver(changed(replace(wrong, attachments=()), "read nothing"))
+        await clock.advance(60)
+        assert len(g.texts) == 1
+        await clock.advance(3601)
+        assert (await g.answered(2))[1] == "echo: read nothing"
+        await g.quiet()
+        assert len(g.texts) == 2
 
 
 async def test_an_edit_of_a_message_that_waits_is_what_this_process_answers(tmp_path: Path) -> None:
