@@ -178,7 +178,7 @@ async def test_a_chat_that_there_is_not_is_logged_once_for_each_message(tmp_path
 # --- beside it ------------------------------------------------------------------------------------
 
 
-async def test_an_edit_that_the_rate_would_hold_back_changes_nothing(tmp_path: Path) -> None:
+async def test_an_edit_of_what_waits_is_no_message_more_to_the_rate(tmp_path: Path) -> None:
     config = OPEN.replace('limits: {rate: "off"}', 'limits: {rate: "2/min"}')
     gate = asyncio.Event()
     typo = message("teh")
@@ -188,7 +188,7 @@ async def test_an_edit_that_the_rate_would_hold_back_changes_nothing(tmp_path: P
         late = replace(typo, text="the", edited=True, dedupe_key="edit")
         assert (await g.deliver(late)).reason == "edited"
         gate.set()
-        assert (await g.answered(2))[1] == "echo: teh"
+        assert (await g.answered(2))[1] == "echo: the"
 
 
 async def test_an_ignored_edit_is_not_booked(tmp_path: Path) -> None:
