@@ -75,11 +75,12 @@ class Links:
         self._sockets.append(socket)
         self.opened += 1
         self._changed()
-        for envelope in [e for e in self.unacknowledged if e.kind != "interactive" or not e.ids]:
-            envelope.attempt += bool(envelope.ids)
-            await socket.send_json(envelope.wire())
         try:
-            await self._read(socket)
+            with suppress(ConnectionError):  # cut meanwhile
+                for envelope in [e for e in self.unacknowledged if e.kind != "interactive" or not e.ids]:
+                    envelope.attempt += bool(envelope.ids)
+                    await socket.send_json(envelope.wire())
+                await self._read(socket)
         finally:
             self._sockets.remove(socket)
             self._changed()
@@ -118,7 +119,8 @@ class Links:
     async def say(self, message: Any) -> None:
         """Send any message (text as it is) over the current connection."""
         assert self.current is not None
-        await self.current.send_str(message if isinstance(message, str) else json.dumps(message))
+        with suppress(ConnectionError):  # cut meanwhile
+            await self.current.send_str(message if isinstance(message, str) else json.dumps(message))
 
     def cut(self) -> None:
         """Cut every connection without a word."""
