@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Said", "read_text"]
+__all__ = ["Said", "beginning", "read_text"]
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _ENTITY = re.compile(r"&(amp|lt|gt);")
 _CHARACTERS = {"amp": "&", "lt": "<", "gt": ">"}
+_QUOTE = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,11 @@ class Said:
     text: str
     to_us: bool = False
     elsewhere: bool = False
+
+
+def beginning(said: str) -> str | None:
+    """As much of a message as is quoted; `None` of one without words."""
+    return (said if len(said) <= _QUOTE else said[:_QUOTE] + "…") or None
 
 
 def read_text(source: str, user: str = "") -> Said:

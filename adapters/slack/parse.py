@@ -17,7 +17,7 @@ from adapters.fields import mapping, objects, text, whole
 from adapters.foreseen import or_unparsable
 from adapters.slack.choices import pressed
 from adapters.slack.fields import identifier, number
-from adapters.slack.markup import Said, read_text
+from adapters.slack.markup import Said, beginning, read_text
 from adapters.slack.threads import thread_name
 from adapters.slack.wording import Worded, worded
 from hermes.events import PRESSED_TWICE, ChatKind, Deleted, Event, Ignored, Parsed, Sender, Target
@@ -25,7 +25,6 @@ from hermes.events import PRESSED_TWICE, ChatKind, Deleted, Event, Ignored, Pars
 __all__ = ["Account", "Reading", "parse_delivery"]
 
 _SPOKEN = frozenset({None, "file_share", "me_message", "thread_broadcast"})
-_QUOTE = 500  # characters
 _NAMELESS = frozenset(
     {"", "directmessage", "mpdm", "privategroup"}
 )  # what commands say where a name is nobody's business
@@ -246,17 +245,13 @@ def _press(payload: Mapping[str, Any], reading: Reading) -> Parsed:
         replay_window=PRESSED_TWICE,
         replay_open=True,
         thread=thread,
-        quoted=_beginning(read_text(text(message, "text"), reading.account.user).text),
+        quoted=beginning(read_text(text(message, "text"), reading.account.user).text),
         command_text=False,
         chat_name=_chat_name(kind, chat, user, reading),
         reply_to=(Target(reading.instance, chat, thread, link or None),),
         private_notice=kind == "direct",
         sent_at=float(pressed_at),
     )
-
-
-def _beginning(said: str) -> str | None:
-    return (said if len(said) <= _QUOTE else said[:_QUOTE] + "…") or None
 
 
 _KINDS: Mapping[str, Callable[[Mapping[str, Any], Reading], Parsed]] = {

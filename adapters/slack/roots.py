@@ -9,13 +9,12 @@ import asyncio
 
 from adapters.fields import objects, text
 from adapters.slack.client import WebApi
-from adapters.slack.markup import read_text
+from adapters.slack.markup import beginning, read_text
 from hermes.errors import AdapterError
 
 __all__ = ["first_message"]
 
 _PATIENCE = 1.0  # seconds
-_MOST = 500  # characters
 
 
 async def first_message(api: WebApi, chat: str, thread: str) -> str | None:
@@ -26,5 +25,4 @@ async def first_message(api: WebApi, chat: str, thread: str) -> str | None:
         said = next((text(m, "text") for m in objects(found, "messages") if m.get("ts") == thread), "")
     except (AdapterError, TimeoutError, ValueError):
         return None
-    words = read_text(said).text
-    return (words if len(words) <= _MOST else words[:_MOST] + "…") or None
+    return beginning(read_text(said).text)
