@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -25,6 +24,7 @@ from gateway.pairing import Pairings
 from gateway.rights import is_private
 from gateway.router import Route
 from gateway.sessions import Sessions, is_unrated
+from gateway.tickets import ticket
 from gateway.uncut import uncut
 from hermes.adapter import AdapterState
 from hermes.agent import TurnEnded, TurnState, TurnUpdate
@@ -251,7 +251,7 @@ class InstanceIntake:
             "accepted",
             self._instance,
             event=event,
-            ticket=uuid.uuid4().hex,
+            ticket=ticket(),
             session_key=route.key,
             agent_id=route.spec.agent_id,
             admission=decision.admission,

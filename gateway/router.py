@@ -8,6 +8,7 @@ place; several accounts of one person may have one place together.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote, unquote
 
@@ -65,6 +66,7 @@ class Route:
     own: str = ""
 
 
+@lru_cache(maxsize=4096)
 def _part(text: str) -> str:
     return quote(text, safe="-_.@+", errors="surrogatepass")
 

@@ -146,7 +146,7 @@ class _Endpoint:
             raise _BadBody(str(e)) from e
         if prompt.missing:
             _log.warning("webhook.field_missing", route=route.name, fields=prompt.missing)
-        own = secrets.token_hex(8)
+        identity = proof.identity or secrets.token_hex(8)
         window = route.settings.replay_window
         return Event(
             platform="webhook",
@@ -156,10 +156,10 @@ class _Endpoint:
             chat=route.name,
             sender=self._sender,
             text=prompt.text,
-            dedupe_key=f"{route.name}:{proof.identity or own}",
+            dedupe_key=f"{route.name}:{identity}",
             command_text=False,
             reply_to=route.reply_to,
-            session=route.name if route.settings.session else f"{route.name}:{own}",
+            session=route.name if route.settings.session else f"{route.name}:{secrets.token_hex(8)}",
             untrusted=True,
             sent_at=now,
             replay_key=f"{route.name}:{hashlib.sha256(body).hexdigest()}" if window else None,

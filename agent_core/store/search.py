@@ -1,7 +1,7 @@
 """Full-text search over the message rows of all sessions.
 
-The newest 2,000 matches are ranked: ranking every match of two common words takes four times the time, and
-people look for what was said lately.
+The newest matches are ranked, 2,000 for one word and fewer for more, since each word costs anew: ranking every match
+of two common words takes four times the time, and people look for what was said lately.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hermes.store import Store
 __all__ = ["Hit", "search", "snippet"]
 
 _RANKED = 2_000
+_RANKED_LEAST = 500
 _SCANNED = 20_000
 """Newest rows that are looked through when nothing in the query is a word."""
 _SHOWN = 65_536
@@ -99,7 +100,7 @@ def _by_words(plan: MatchPlan, chosen: _Filter, limit: int) -> tuple[str, tuple[
     inner = (
         "SELECT f.rowid AS id, bm25(messages_fts) AS score FROM messages_fts f"  # noqa: S608  our own fragments
         f"{joined if chosen.sql else ''} WHERE messages_fts MATCH ?{chosen.sql}"
-        f" ORDER BY f.rowid DESC LIMIT {_RANKED}"
+        f" ORDER BY f.rowid DESC LIMIT {_ranked(plan)}"
     )
     # Texts are read for the best only; `contains` needs them before.
     held = f" JOIN messages m ON m.id = h.id WHERE TRUE{_contains(plan)}" if plan.contains else " WHERE TRUE"
@@ -113,6 +114,11 @@ def _by_words(plan: MatchPlan, chosen: _Filter, limit: int) -> tuple[str, tuple[
         " CROSS JOIN sessions s ON s.id = m.session_id ORDER BY b.score, b.id DESC"
     )
     return outer, (plan.match, *chosen.parameters, *plan.contains, limit, _SHOWN)
+
+
+def _ranked(plan: MatchPlan) -> int:
+    """How many matches are ranked; where a text must contain more than words, they are what is looked through."""
+    return _RANKED if plan.contains else max(_RANKED_LEAST, _RANKED // max(1, len(plan.words)))
 
 
 def _by_symbols(plan: MatchPlan, chosen: _Filter, limit: int) -> tuple[str, tuple[Any, ...]]:

@@ -1,7 +1,7 @@
-"""The writing thread: takes every waiting call, runs each in its own savepoint, commits them together.
+"""The writing thread: takes every waiting call, runs them in one transaction, commits them together.
 
-One hop and one fsync per batch; a call's failure is its own. Nothing here touches the event loop: verdicts
-leave through one callback per batch.
+One hop and one fsync per batch; a call's failure is its own: where one fails, all are run anew, each in a
+savepoint. Nothing here touches the event loop: verdicts leave through one callback per batch.
 """
 
 from __future__ import annotations
@@ -175,23 +175,47 @@ class Writer:
     def _transact(self, batch: list[Call]) -> list[tuple[Call, Verdict]]:
         try:
             self._patiently("BEGIN IMMEDIATE")
-            verdicts = [(call, self._run_call(call)) for call in batch]
-            if not self.connection.in_transaction:
-                raise _BatchLost(StoreError("A job ended its transaction; jobs must not commit."))
+            verdicts = self._run_plainly(batch) or [(call, self._run_call(call)) for call in batch]
             self._patiently("COMMIT")
         except sqlite3.Error as error:
             raise _BatchLost(error) from error
         return verdicts
 
+    def _run_plainly(self, batch: list[Call]) -> list[tuple[Call, Verdict]] | None:
+        """All without savepoints, which cost as much as a small call; `None` when one failed and all are undone."""
+        verdicts: list[tuple[Call, Verdict]] = []
+        try:
+            for call in batch:
+                verdicts.append((call, [job(self.connection) for job in call.jobs]))
+                self._refuse_ended()
+        except _BatchLost:
+            raise
+        except BaseException as error:  # noqa: BLE001  whatever a job raises is its caller's verdict
+            self._refuse_lost(error)
+            self.connection.execute("ROLLBACK")
+            self._patiently("BEGIN IMMEDIATE")
+            return None
+        return verdicts
+
+    def _refuse_ended(self) -> None:
+        if not self.connection.in_transaction:
+            raise _BatchLost(StoreError("A job ended its transaction; jobs must not commit."))
+
+    def _refuse_lost(self, error: BaseException) -> None:
+        # After some errors SQLite has rolled the whole transaction back by itself.
+        if not self.connection.in_transaction or faults.classify(error) != "own":
+            raise _BatchLost(error) from error
+
     def _run_call(self, call: Call) -> Verdict:
         self.connection.execute("SAVEPOINT call")
         try:
             results = [job(self.connection) for job in call.jobs]
+            self._refuse_ended()
             self.connection.execute("RELEASE call")
-        except BaseException as error:  # whatever a job raises is its caller's verdict
-            # After some errors SQLite has rolled the whole transaction back by itself.
-            if not self.connection.in_transaction or faults.classify(error) != "own":
-                raise _BatchLost(error) from error
+        except _BatchLost:
+            raise
+        except BaseException as error:  # noqa: BLE001  the same
+            self._refuse_lost(error)
             self.connection.execute("ROLLBACK TO call")
             self.connection.execute("RELEASE call")
             if isinstance(error, StopIteration):  # a future refuses to carry it
