@@ -186,7 +186,8 @@ class InstanceIntake:
             judged = self._accepted(event, self._parts.route(event), decision, undo)
         else:
             judged = self._turned_away(event, decision, rules, now, undo)
-        return replace(judged, jobs=(*judged.jobs, *self._void(event, undo)))
+        voided = self._void(event, undo)
+        return replace(judged, jobs=(*judged.jobs, *voided)) if voided else judged
 
     def _void(self, event: Event, undo: list[Callable[[], None]]) -> tuple[Job, ...]:
         """A code of `/link` that is typed where others read it is used up, whoever typed it and whether he is heard or not."""
