@@ -44,8 +44,9 @@ def doctor(
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
-def _finding(name: str, detail: str, *, ok: bool) -> Finding:
-    return {"name": name, "ok": ok, "detail": detail, "fixable": False}
+def _finding(name: str, detail: str, *, ok: bool, note: bool = False) -> Finding:
+    """`note`: nothing is wrong, but somebody should look at it."""
+    return {"name": name, "ok": ok, "note": note, "detail": detail, "fixable": False}
 
 
 def _configuration(home: Home) -> list[Finding]:
@@ -56,8 +57,11 @@ def _configuration(home: Home) -> list[Finding]:
         snapshot = load(home, SCHEMA, os.environ)
     except ConfigError as error:
         return [_finding("configuration", str(error), ok=False)]
-    right = _finding("configuration", "; ".join(snapshot.warnings) or "It is right.", ok=True)
-    return [right, *(_finding("models", sentence, ok=False) for sentence in unusable(snapshot))]
+    return [
+        *(_finding("configuration", warning, ok=True, note=True) for warning in snapshot.warnings),
+        *([] if snapshot.warnings else [_finding("configuration", "It is right.", ok=True)]),
+        *(_finding("models", sentence, ok=False) for sentence in unusable(snapshot)),
+    ]
 
 
 def _daemon_or_store(home: Home, *, fix: bool) -> list[Finding]:
@@ -89,6 +93,6 @@ def _store(home: Home, *, fix: bool) -> list[Finding]:
 
 
 def _line(finding: Finding) -> str:
-    mark = "ok  " if finding["ok"] else "BAD "
+    mark = "BAD " if not finding["ok"] else "note" if finding.get("note") else "ok  "
     hint = " (`hermes doctor --fix` mends it)" if finding["fixable"] and not finding["ok"] else ""
     return f"{mark} {finding['name']}: {finding['detail']}{hint}"

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.consent import ensure_agreed
 from gateway.cli.examples import api_example, webhook_example
 from gateway.cli.loop import run
 from gateway.cli.mail import MailWish, mail_values
@@ -381,10 +382,8 @@ def remove(
     if name not in taken:
         raise ConfigError(f"{name} {unknown(name, taken, 'platform')}")
     if not yes:
-        if not sys.stdin.isatty():
-            raise HermesError(f"Add --yes to remove {name}.")
-        if not typer.confirm(f"Remove {name} and its secrets? Conversations stay."):
-            raise HermesError("Nothing was changed.")
+        question = f"Remove {name} and its secrets? Conversations stay."
+        ensure_agreed(question, f"Add --yes to remove {name}.")
     removed = remove_platform(home, SCHEMA, name)
     runs = running_daemon(home) is not None
     if as_json:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gateway.cli.consent import ensure_agreed
 from gateway.cli.output import AsJson, new_app, print_json, when
 from hermes import failpoint
 from hermes.errors import HermesError
@@ -69,7 +69,5 @@ def restore(
 
 
 def _ask(home: Home) -> None:
-    if not sys.stdin.isatty():
-        raise HermesError(f"{home.root} holds conversations; add --yes to put the backup in their place.")
-    if not typer.confirm(f"Put it in the place of what {home.root} has now?"):
-        raise HermesError("Nothing was changed.")
+    question = f"Put it in the place of what {home.root} has now?"
+    ensure_agreed(question, f"{home.root} holds conversations; add --yes to put the backup in their place.")

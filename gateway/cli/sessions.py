@@ -12,6 +12,7 @@ import typer
 
 from gateway.cli.asking import ask_holder
 from gateway.cli.chat.text import clean
+from gateway.cli.consent import ensure_agreed
 from gateway.cli.output import AsJson, json_text, new_app, print_json, print_table, when
 
 __all__ = ["app"]
@@ -155,7 +156,7 @@ def prune(
 def _delete(sessions: list[str], *, yes: bool, as_json: bool) -> None:
     count = f"{len(sessions)} conversation{'s' if len(sessions) != 1 else ''}"
     if sessions and not yes:
-        typer.confirm(f"Delete {count} for good?", abort=True)
+        ensure_agreed(f"Delete {count} for good?", f"Add --yes to delete {count} for good.")
     copies: list[str] = []
     for at in range(0, len(sessions), _AT_ONCE):
         part = sessions[at : at + _AT_ONCE]

@@ -102,6 +102,8 @@ async def test_the_doctor_finds_and_mends_a_broken_index(here: Installation, mod
     await here.run("chat", "-q", "a word worth finding")
     healthy = await here.run("doctor")
     assert (healthy.code, "BAD" in healthy.out) == (0, False), healthy.out
+    (note,) = (line for line in healthy.out.splitlines() if line.startswith("note "))
+    assert "stands there in plain text" in note
     connection = sqlite3.connect(here.root / "state.db")
     connection.execute("INSERT INTO messages_fts(messages_fts) VALUES ('delete-all')")
     connection.commit()

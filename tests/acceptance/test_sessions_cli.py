@@ -30,6 +30,7 @@ async def test_a_deleted_conversation_leaves_no_word_behind_and_the_next_message
     session = await _session(house, 1)
     asked = await house.hermes("sessions", "delete", session, stdin="n\n")
     assert asked.code == 1, asked
+    assert asked.err == "hermes: Add --yes to delete 1 conversation for good.\n"
     done = await house.hermes("sessions", "delete", session, "--yes", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out) == {"deleted": [session], "copies": []}
