@@ -182,7 +182,7 @@ class Writer:
         return verdicts
 
     def _run_plainly(self, batch: list[Call]) -> list[tuple[Call, Verdict]] | None:
-        """All without savepoints, which cost as much as a small call; `None` when one failed and all are undone."""
+        """All without savepoints, which cost as much as a small call; `None` when one of several failed: all are undone."""
         verdicts: list[tuple[Call, Verdict]] = []
         try:
             for call in batch:
@@ -194,7 +194,7 @@ class Writer:
             self._refuse_lost(error)
             self.connection.execute("ROLLBACK")
             self._patiently("BEGIN IMMEDIATE")
-            return None
+            return [(batch[0], _told(error))] if len(batch) == 1 else None
         return verdicts
 
     def _refuse_ended(self) -> None:
@@ -218,9 +218,7 @@ class Writer:
             self._refuse_lost(error)
             self.connection.execute("ROLLBACK TO call")
             self.connection.execute("RELEASE call")
-            if isinstance(error, StopIteration):  # a future refuses to carry it
-                return RuntimeError("A job raised StopIteration.")
-            return faults.translate(error)
+            return _told(error)
         return results
 
     def _patiently(self, statement: str) -> None:
@@ -286,3 +284,9 @@ class Writer:
             self._fault = self._fault or "The store was closed without its last checkpoint."
         finally:
             self.connection.close()
+
+
+def _told(error: BaseException) -> BaseException:
+    if isinstance(error, StopIteration):  # a future refuses to carry it
+        return RuntimeError("A job raised StopIteration.")
+    return faults.translate(error)
