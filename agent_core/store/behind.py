@@ -31,7 +31,7 @@ __all__ = ["OWNER_AND_UNDONE", "Behind", "transcript_lines"]
 
 _log = structlog.get_logger(__name__)
 
-_PAUSE = 0.75
+_PAUSE = 0.6
 """Seconds between rounds: what is noted meanwhile is written together."""
 _INDEX_EVERY = 1.0
 _INDEX_SHARE = 50.0

@@ -81,7 +81,7 @@ async def _wait(g: Rig, adapter: Town, clock: FakeClock, *chats: str) -> None:
 
 
 def _pauses(clock: FakeClock) -> int:
-    """How many sleep for as long as rows do; who shows that somebody writes sleeps for 0.3 seconds."""
+    """How many sleep for as long as rows do: who shows that somebody writes sleeps for 0.3 seconds, transcripts for 0.6."""
     return sum(due < LEAST or due > 0.7 for due in clock.due)
 
 
