@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_core.store.database import SqliteStore
-from hermes.errors import StoreUnavailable
+from hermes.errors import StoreError, StoreUnavailable
 from hermes.store import Job, SchemaPart
 
 PART = SchemaPart("notes", ("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT UNIQUE) STRICT",))
@@ -107,6 +107,18 @@ async def test_an_error_that_no_future_can_carry_does_not_stop_the_others(store:
     outcomes = await asyncio.gather(store.write(stop), store.write(add("a")), return_exceptions=True)
     assert isinstance(outcomes[0], RuntimeError)
     assert outcomes[1] == [1]
+
+
+async def test_a_job_that_commits_is_refused_and_the_others_are_written_once(store: SqliteStore) -> None:
+    def end(connection: sqlite3.Connection) -> None:
+        connection.execute("COMMIT")
+
+    outcomes = await asyncio.gather(
+        store.write(end), store.write(add("a")), store.write(add("b")), return_exceptions=True
+    )
+    assert isinstance(outcomes[0], StoreError)
+    assert "must not commit" in str(outcomes[0])
+    assert await texts(store) == ["a", "b"]
 
 
 async def test_a_reader_cannot_write(store: SqliteStore) -> None:

@@ -214,6 +214,19 @@ async def test_better_and_newer_matches_come_first(store: SqliteStore) -> None:
     assert hits == [numbers[1], numbers[2], numbers[0]]
 
 
+async def test_of_many_matches_the_newest_are_ranked_but_signs_are_looked_for_further_back(
+    store: SqliteStore,
+) -> None:
+    best = "north east south west"
+    rows = [f"{best} \U0001f680", *(f"{best} of {n} other places on the map" for n in range(600))]
+    messages = [Message("user", text) for text in rows]
+    await store.write(transcript.append_messages("s", None, messages, 1.0))
+    oldest = len(ROWS) + 1
+    assert oldest in {hit.message_id for hit in await search(store, "north")}
+    assert oldest not in {hit.message_id for hit in await search(store, best)}
+    assert [hit.message_id for hit in await search(store, f"{best} \U0001f680")] == [oldest]
+
+
 async def test_another_version_of_the_folding_rebuilds_the_index(store: SqliteStore) -> None:
     assert await index.ensure_current(store) is False
 
