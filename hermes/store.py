@@ -13,7 +13,9 @@ from typing import Any, Protocol
 __all__ = ["Job", "SchemaPart", "Store"]
 
 Job = Callable[[sqlite3.Connection], Any]
-"""A function of the writer's connection: runs SQL, commits nothing, awaits nothing, touches nothing else."""
+"""A function of the writer's connection: runs SQL, commits nothing, awaits nothing, touches nothing else.
+
+It may be run more than once: when another job of the same commit fails, all is undone and run anew."""
 
 
 @dataclass(frozen=True, slots=True)
